@@ -99,3 +99,12 @@ def test_a_chosen_executor_remains_active(registry):
     del offers._targets["executor 3"]
     executors.install(None)
     assert executors.get() is high
+
+
+def test_a_struct_of_a_reference_needs_a_package_with_references(monkeypatch):
+    from bedrax.core.avals import ShapeDtypeStruct
+
+    monkeypatch.setattr(offers, "_all", {})
+    monkeypatch.setattr(offers, "_targets", {})
+    with pytest.raises(NotImplementedError, match="install bedrax-state"):
+        ShapeDtypeStruct((3,), "float32", is_ref=True)

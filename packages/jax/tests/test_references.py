@@ -170,6 +170,37 @@ def test_stages_and_export():
     assert jax.export.export(pure)(jnp.arange(2.0)).call(jnp.arange(2.0)) == 1
 
 
+def test_a_struct_describes_a_reference():
+    def f(ref, x):
+        ref[...] += x
+        return 2 * ref[...]
+
+    ref, x = jax.new_ref(jnp.arange(3.0)), jax.ShapeDtypeStruct((3,), jnp.float32)
+    spec = jax.ShapeDtypeStruct((3,), jnp.float32, is_ref=True)
+    assert spec.is_ref and spec != x and repr(spec) == "ShapeDtypeStruct(shape=(3,), dtype=float32, is_ref=True)"
+    assert spec.update(shape=(4,)).is_ref and spec.update(is_ref=False) == x
+    assert jax.typeof(spec) == jax.typeof(ref) and jax.ShapeDtypeStruct.like(ref).is_ref
+    assert jax.eval_shape(f, spec, x) == jax.eval_shape(jax.jit(f), spec, x) == x
+    assert str(jax.make_jaxpr(f)(spec, x)) == str(jax.make_jaxpr(f)(ref, jnp.ones(3)))
+    wide = jax.ShapeDtypeStruct((3,), np.float64, is_ref=True)  # of 32 bits without x64, as other structs
+    symbolic = jax.export.symbolic_args_specs((spec, x), "n")
+    assert jax.make_jaxpr(f)(*symbolic).in_avals[0].mutable
+    for described in (spec, wide):
+        lowered = jax.jit(f).lower(described, x)
+        assert lowered.in_avals == ((jax.typeof(ref), jax.typeof(jnp.ones(3))), {})
+        np.testing.assert_array_equal(lowered.compile()(ref, jnp.ones(3)), 2 * ref[...])
+    np.testing.assert_array_equal(ref[...], np.arange(3.0) + 2)
+    consts, with_consts = jax.jit(lambda ref, x: f(ref, x) + np.ones(3)).trace(spec, x).with_consts_as_arg()
+    assert [a.mutable for a in jax.tree.leaves(with_consts.in_avals)] == [False] * len(consts) + [True, False]
+
+
+def test_a_compiled_program_tells_arrays_from_references():
+    compiled = jax.jit(lambda ref, x: (ref[...], x)).lower(jax.new_ref(jnp.ones(3)), jnp.ones(3)).compile()
+    for args in ((jnp.ones(3), jnp.ones(3)), (jax.new_ref(jnp.ones(3)), jax.new_ref(jnp.ones(3)))):
+        with pytest.raises(TypeError, match=r"expected (Ref\{float32\[3\]\}, got float32|float32\[3\], got Ref\{)"):
+            compiled(*args)
+
+
 def stashed():
     @jax.custom_vjp
     def f(ref, x):

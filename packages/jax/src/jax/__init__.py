@@ -30,6 +30,7 @@ _offers.name_all(
         "types with splits": "bedrax.parallel.explicit:typed",
         "error of splits": "bedrax.parallel.explicit:ShardingTypeError",
         "options of parallel": "bedrax.parallel.flags",
+        "type of references": "bedrax.state.types:AbstractRef",
         "options of autodiff": "bedrax.autodiff.flags",
         "dtypes key": "bedrax.random.key_array:dtype_of_printed_name",
         "key reuse": "bedrax.random.reuse:check",

@@ -448,21 +448,23 @@ class ShapeDtypeStruct:
       sharding: optional placement.
       weak_type: whether the dtype gives way in promotion.
       manual_axis_type: optional, over which mesh axes the values differ inside `shard_map`.
-      is_ref: whether it represents a reference.
+      is_ref: whether it is the type of a reference to such an array.
       _memory_space: None or ``jax.memory.Space.Device``: the memory of an array is part of `sharding`.
 
     Raises:
       ValueError: if there is no dtype.
-      NotImplementedError: if `_memory_space` is another one.
+      NotImplementedError: if `_memory_space` is another one, or no package with references is installed.
 
     Examples:
 
       >>> spec = jax.ShapeDtypeStruct((2, 3), jnp.float32)
       >>> jax.eval_shape(jnp.transpose, spec)
       ShapeDtypeStruct(shape=(3, 2), dtype=float32)
+      >>> jax.typeof(jax.ShapeDtypeStruct((3,), jnp.float32, is_ref=True))
+      Ref{float32[3]}
     """
 
-    __slots__ = ("_is_ref", "dtype", "manual_axis_type", "shape", "sharding", "weak_type")
+    __slots__ = ("dtype", "is_ref", "manual_axis_type", "shape", "sharding", "weak_type")
 
     def __init__(
         self,
@@ -489,14 +491,18 @@ class ShapeDtypeStruct:
         self.sharding: Any = sharding
         self.weak_type: bool = weak_type
         self.manual_axis_type: Any = manual_axis_type
-        self._is_ref = is_ref
+        self.is_ref: bool = is_ref
+        if is_ref and offers.target("type of references") is None:
+            raise NotImplementedError(
+                "ShapeDtypeStruct(is_ref=True): no installed package has references; install bedrax-state"
+            )
 
     @classmethod
     def like(cls, x: Any) -> ShapeDtypeStruct:
-        """Return the struct of `x`: an array, a scalar, or an object with a shape and a dtype."""
+        """Return the struct of `x`: an array, a scalar, a reference, or an object with a shape and a dtype."""
         aval = abstractify(x)
         place = getattr(x, "split", getattr(x, "sharding", aval.split))
-        return cls(aval.shape, aval.dtype, sharding=place, weak_type=aval.weak_type)
+        return cls(aval.shape, aval.dtype, sharding=place, weak_type=aval.weak_type, is_ref=aval.mutable)
 
     @property
     def ndim(self) -> int:
@@ -511,10 +517,11 @@ class ShapeDtypeStruct:
         return self.sharding is None or self.sharding.is_fully_addressable
 
     @property
-    def aval(self) -> ShapedArray:
+    def aval(self) -> Any:
         found = ShapedArray(self.shape, self.dtype, self.weak_type, manual_axis_type=self.manual_axis_type)
         tells = getattr(self.sharding, "sharding_of_type", None)
-        return found if tells is None else found.update(sharding=tells(found))
+        found = found if tells is None else found.update(sharding=tells(found))
+        return offers.offered("type of references")(found) if self.is_ref else found
 
     def __len__(self) -> int:
         if not self.shape:
@@ -523,7 +530,7 @@ class ShapeDtypeStruct:
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """A copy with some fields changed."""
-        fields = {name.lstrip("_"): getattr(self, name) for name in self.__slots__}
+        fields = {name: getattr(self, name) for name in self.__slots__}
         fields.update(changes)
         return ShapeDtypeStruct(**fields)
 
@@ -534,6 +541,7 @@ class ShapeDtypeStruct:
         parts += ["weak_type=True"] * self.weak_type
         if self.manual_axis_type is not None:
             parts.append(f"manual_axis_type={self.manual_axis_type}")
+        parts += ["is_ref=True"] * self.is_ref
         return f"ShapeDtypeStruct({', '.join(parts)})"
 
     def __eq__(self, other: object) -> bool:
@@ -543,21 +551,20 @@ class ShapeDtypeStruct:
         return hash(self._fields())
 
     def _fields(self) -> tuple:
-        return self.shape, self.dtype, self.sharding, self.weak_type, self.manual_axis_type
+        return self.shape, self.dtype, self.sharding, self.weak_type, self.manual_axis_type, self.is_ref
 
 
 def struct_of(aval: Any) -> ShapeDtypeStruct:
-    """Return the struct of an array of a type, with the sharding if the type has one."""
+    """Return the struct of an array or a reference of a type, with the sharding if the type has one."""
     place = getattr(aval, "split", None)
-    return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=place, weak_type=aval.weak_type)
+    return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=place, weak_type=aval.weak_type, is_ref=aval.mutable)
 
 
 def abstractify(x: Any) -> AbstractValue:
     """Return `aval_of(x)`. `x` may also be an object with a shape and a dtype, which has 32 bits without x64."""
     if isinstance(x, ShapeDtypeStruct):
-        aval = x.aval
-        dtype = dtypes.canonicalize_dtype(aval.dtype, allow_extended_dtype=True)
-        return aval if dtype == aval.dtype else aval.update(dtype=dtype)
+        dtype = dtypes.canonicalize_dtype(x.dtype, allow_extended_dtype=True)
+        return (x if dtype == x.dtype else x.update(dtype=dtype)).aval
     try:
         return aval_of(x)
     except TypeError:

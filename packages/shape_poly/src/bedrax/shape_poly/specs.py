@@ -136,7 +136,8 @@ def symbolic_args_specs(
         else:
             aval = aval_of(leaf)
             shape, dtype = aval.shape, aval.dtype
-        out.append(ShapeDtypeStruct(parse_shape(spec, scope, shape), dtypes.canonicalize_dtype(dtype)))
+        is_ref = getattr(leaf, "is_ref", False)
+        out.append(ShapeDtypeStruct(parse_shape(spec, scope, shape), dtypes.canonicalize_dtype(dtype), is_ref=is_ref))
     return pytree.tree_unflatten(tree, out)
 
 

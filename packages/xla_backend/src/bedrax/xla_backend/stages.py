@@ -191,9 +191,7 @@ class Traced(Stage):
     def with_consts_as_arg(self) -> tuple[list[Any], Traced]:
         """The arrays that the function closes over, and the traced function of them: a list, the first argument."""
         consts, converted = self.closure_convert()
-        args, kwargs = pytree.tree_map(
-            lambda a: avals.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type), self.in_avals
-        )
+        args, kwargs = pytree.tree_map(avals.struct_of, self.in_avals)
         return consts, dispatch_jit(converted).trace(consts, *args, **kwargs)
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None, _private_parameters: Any = None) -> Lowered:
@@ -376,7 +374,7 @@ class Compiled(Stage):
                     " the function before lower().compile()."
                 )
             have = avals.abstractify(x)
-            if have.shape != aval.shape or have.dtype != aval.dtype:
+            if have.mutable != aval.mutable or have.shape != aval.shape or have.dtype != aval.dtype:
                 wrong.append(f"  * {self._argument_name(i)}: expected {aval.str_short()}, got {have.str_short()}")
         if wrong:
             raise TypeError(
