@@ -161,6 +161,8 @@ def test_stages_and_export():
     compiled = lowered.compile()
     for x in (5.0, 7.0):
         assert compiled(ref, x) == 1 and ref[0] == x
+    assert compiled.output_shardings == compiled.output_formats.sharding == ref.sharding
+    assert compiled.input_shardings[0][0] == ref.sharding and compiled.out_info.shape == ()
     assert jax.jit(f).eval_shape(ref, 5.0).shape == () and jax.eval_shape(f, ref, 5.0).dtype == jnp.float32
     with pytest.raises(NotImplementedError, match="reference"):
         jax.export.export(jax.jit(f))(ref, 5.0)

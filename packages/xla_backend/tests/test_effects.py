@@ -6,9 +6,11 @@ import pytest
 import bedrax.xla_backend as xla
 from bedrax import lax
 from bedrax.core import effects
+from bedrax.core.avals import typeof
 from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Primitive
 from bedrax.xla_backend import compile as compile_module
+from bedrax.xla_backend.export import export
 from bedrax.xla_backend.tables import lowering_rules
 
 
@@ -119,3 +121,31 @@ def test_a_barrier_that_raises_leaves_the_other_programs_to_the_next_one(error, 
     compile_module.effects_barrier()
     assert waited[2:] == left
     assert not tokens
+
+
+@pytest.mark.parametrize("keep_unused", [False, True])
+def test_a_program_takes_and_returns_tokens_among_arrays(keep_unused):
+    def f(token, x):
+        return lax.after_all(token), x + 1, lax.create_token(), 2 * x
+
+    token, x = lax.create_token(), np.ones(3, np.float32)
+    jitted = xla.jit(f, keep_unused=keep_unused)
+    compiled = jitted.lower(token, x).compile()
+    outer = xla.jit(lambda token, x: jitted(token, x), keep_unused=keep_unused)
+    for run in (jitted, jitted, outer, compiled):
+        begin, y, end, z = run(token, x)
+        assert typeof(begin) == typeof(end) == typeof(token)
+        np.testing.assert_array_equal(y, x + 1)
+        np.testing.assert_array_equal(z, 2 * x)
+    assert typeof(xla.jit(lax.create_token)()) == typeof(token)
+    _, n = lax.fori_loop(0, 3, lambda i, c: (lax.after_all(c[0]), c[1] + 1), (token, 0))
+    assert n == 3
+    places = compiled.output_shardings
+    assert len(places) == 4 and [f.sharding for f in compiled.output_formats] == list(places)
+    assert len(compiled.input_shardings[0]) == len(compiled.input_formats[0]) == 2
+    with pytest.raises(
+        TypeError, match=r"'token': expected Tok, got float32\[3\]\n.*'x': expected float32\[3\], got Tok"
+    ):
+        compiled(x, token)
+    with pytest.raises(NotImplementedError, match="takes or returns a token"):
+        export(jitted)(token, x)

@@ -300,6 +300,9 @@ class AbstractToken(AbstractValue):
 
     short = __repr__
 
+    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
+        return "Tok"
+
 
 abstract_token: Final = AbstractToken()
 

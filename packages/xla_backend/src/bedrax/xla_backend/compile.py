@@ -32,6 +32,7 @@ from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
 from bedrax.core.passes import primitive_of
 from bedrax.lax import element_types
+from bedrax.lax.primitives.markers import create_token_p
 from bedrax.lax.primitives.placement import reshard_p
 from bedrax.xla_backend import (
     compilation_cache,
@@ -306,6 +307,7 @@ def lower(
     if axes is not None:
         program.partitioner = Shardy(program, axes)
     keeps = (True,) * len(jaxpr.invars) if keep_unused else kept_arguments(jaxpr)
+    original, jaxpr = jaxpr, _without_tokens(jaxpr)
     kept = [i for i, k in enumerate(keeps) if k]
     hoisted = [not embed_constants and hoists(v.aval) for v in jaxpr.constvars]
     constants = [c for c, h in zip(jaxpr.consts, hoisted) if h]
@@ -338,7 +340,7 @@ def lower(
         program.module.operation.verify()
     if flags.dump_ir_to.value:
         _dump(jaxpr, program.module, name)
-    return LoweredProgram(jaxpr, name, placement, keeps, tuple(donated), constants, program, tuple(compiler_options))
+    return LoweredProgram(original, name, placement, keeps, tuple(donated), constants, program, tuple(compiler_options))
 
 
 _dumped = itertools.count()
@@ -370,6 +372,27 @@ def _with_moves(jaxpr: Jaxpr, where: Placement) -> Jaxpr:
         eqns.append(Eqn(reshard_p, [old], [new], dict(to=place, src=old.aval.split)))
         outvars[i] = new
     return Jaxpr(list(jaxpr.invars), outvars, eqns, jaxpr.constvars, jaxpr.consts, debug_info=jaxpr.debug_info)
+
+
+_OF_TOKEN: Final = avals.scalar_aval(np.dtype(bool))  # the type of a token outside of a module
+
+
+def _without_tokens(jaxpr: Jaxpr) -> Jaxpr:
+    """A program with a boolean for each argument and result that is a token: no buffer holds a token.
+
+    A token orders the operations inside a program; programs run in the order of their calls.
+    """
+    if all(v.aval.is_array for v in (*jaxpr.invars, *jaxpr.outvars)):
+        return jaxpr
+    made = [Eqn(create_token_p, [], [v], {}) for v in jaxpr.invars if not v.aval.is_array]
+    return Jaxpr(
+        [v if v.aval.is_array else Var(_OF_TOKEN) for v in jaxpr.invars],
+        [v if v.aval.is_array else Literal(False, _OF_TOKEN) for v in jaxpr.outvars],
+        [*made, *jaxpr.eqns],
+        jaxpr.constvars,
+        jaxpr.consts,
+        debug_info=jaxpr.debug_info,
+    )
 
 
 def _sums(place: Any) -> Any:
@@ -640,7 +663,7 @@ class LoadedProgram:
         self.only_arrays: bool = all(a.is_array for a in lowered.in_avals) and all(
             a.is_array and a.dtype != dtypes.float0 for a in self.out_avals
         )
-        physical = [element_types.base_aval(a) for a in self.out_avals if a.is_array]
+        physical = [element_types.base_aval(a) if a.is_array else _OF_TOKEN for a in self.out_avals]
         one = make_single_device_sharding(where.devices[0])
         self._read_layouts(where)
         if not where.several:
@@ -696,7 +719,7 @@ class LoadedProgram:
                         runtime.HloSharding.from_proto(arguments[j]),
                         device_list,
                         mesh,
-                        len(self.lowered.in_avals[i].shape),
+                        len(getattr(self.lowered.in_avals[i], "shape", ())),  # a token has none
                     )
                 )
             self.in_shardings.append(given)
@@ -764,6 +787,8 @@ class LoadedProgram:
             x = dtype.physical_value(x)
         elif isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
             x = np.zeros(x.shape, np.bool_)  # as in the compiled program
+        elif x is avals.token:
+            x = np.False_
         return placement.to_sharding(x, s, self.committed)
 
     def _wrap(self, outs) -> list:
@@ -771,7 +796,7 @@ class LoadedProgram:
         found: list[Any] = []
         for aval in self.out_avals:
             if not aval.is_array:
-                next(rest, None)
+                next(rest)
                 found.append(avals.token)
             elif isinstance(aval.dtype, np.dtype):
                 found.append(next(rest))

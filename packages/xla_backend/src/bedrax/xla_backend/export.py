@@ -416,6 +416,11 @@ def _export(traced, platforms: tuple[str, ...], disabled: tuple) -> Exported:
         raise NotImplementedError(
             f"export: {traced.fun_name} takes a reference, which no other process has; export a function of its value"
         )
+    if any(not a.is_array for a in traced.jaxpr.in_avals + traced.jaxpr.out_avals):
+        raise NotImplementedError(
+            f"export: {traced.fun_name} takes or returns a token, and exported programs are of arrays; export a function that"
+            " makes its tokens and keeps them"
+        )
     _, arguments, results = placement.claims(traced.jaxpr, call.args, traced._requested)
     return export_program(
         traced.jaxpr,

@@ -296,11 +296,12 @@ def resolved_leaves(prefix: Any, tree: Any, what: str, types: Sequence[Any]) -> 
     """A placement (or None) per leaf of a structure, from a pytree prefix; None if no leaf has one.
 
     Args:
-      types: the types of the leaves.
+      types: the types of the leaves. A token has no place.
     """
     if prefix is None:
         return None
-    return tuple([resolve(s, what, aval) for s, aval in zip(per_leaf(prefix, tree, what), types, strict=True)])
+    places = zip(per_leaf(prefix, tree, what), types, strict=True)
+    return tuple([None if aval is avals.abstract_token else resolve(s, what, aval) for s, aval in places])
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:

@@ -374,7 +374,7 @@ class Compiled(Stage):
                     " the function before lower().compile()."
                 )
             have = avals.abstractify(x)
-            if have.mutable != aval.mutable or have.shape != aval.shape or have.dtype != aval.dtype:
+            if _taken(have) != _taken(aval):
                 wrong.append(f"  * {self._argument_name(i)}: expected {aval.str_short()}, got {have.str_short()}")
         if wrong:
             raise TypeError(
@@ -439,7 +439,11 @@ class Compiled(Stage):
     @property
     def output_shardings(self) -> Any:
         """The shardings of results, like the result's pytree."""
-        return pytree.tree_unflatten(self.out_tree, self._loaded.out_shardings)
+        return self._of_results(self._loaded.out_shardings)
+
+    def _of_results(self, values: Sequence[Any]) -> Any:
+        """The pytree of the result, of one value per result of the program: those of written references are last."""
+        return pytree.tree_unflatten(self.out_tree, values[: self.out_tree.num_leaves])
 
     @property
     def input_formats(self) -> Any:
@@ -453,7 +457,8 @@ class Compiled(Stage):
     @property
     def output_formats(self) -> Any:
         """`output_shardings` with the layouts of the results."""
-        return self._formats(self.output_shardings, self._loaded.executable.get_output_layouts())
+        layouts = self._loaded.executable.get_output_layouts()
+        return self._formats(self.output_shardings, layouts[: self.out_tree.num_leaves])
 
     @staticmethod
     def _formats(shardings, layouts) -> Any:
@@ -463,6 +468,11 @@ class Compiled(Stage):
             for s, layout in zip(leaves, layouts, strict=True)
         ]
         return pytree.tree_unflatten(tree, formats)
+
+
+def _taken(aval: Any) -> tuple[Any, ...]:
+    """What a compiled program needs to know of the type of an argument. A token has no shape."""
+    return aval.mutable, getattr(aval, "shape", None), getattr(aval, "dtype", None)
 
 
 def _structure_message(expected, given) -> str:
