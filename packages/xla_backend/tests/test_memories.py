@@ -117,6 +117,12 @@ def test_layouts():
     np.testing.assert_array_equal(compiled(y), 2 * M)
     auto = jit(f, in_shardings=Format(Layout.AUTO), out_shardings=Format(Layout.AUTO)).lower(M).compile()
     assert auto.output_formats.layout.major_to_minor in ((0, 1), (1, 0))
+    for any_layout in (Format(Layout.AUTO), Format(Layout.AUTO, here)):
+        g = jit(f, in_shardings=any_layout, out_shardings=any_layout)  # below another transformation, too
+        for way in (vmap(g), jit(g), jit(vmap(g)), vmap(vmap(g))):
+            np.testing.assert_array_equal(way(M[..., None, None]), 2 * M[..., None, None])
+        with pytest.raises(ValueError, match=r"device_put: Layout\.AUTO leaves .* write a Layout"):
+            device_put(M, any_layout)
 
 
 def test_layout_of_an_array_from_a_callback():

@@ -137,6 +137,25 @@ CASES = [  # what is wrong, the call, the words
         for n, e in ENTRIES.items()
     ],
     *[(f"{n}: no place", lambda e=e: e("here"), [n.strip(), "'here'", "sharding"]) for n, e in ENTRIES.items()],
+    *[
+        (
+            f"{n}: layout of a compiler",
+            lambda e=e: e(Format(Layout.AUTO, NamedSharding(mesh, P("x")))),
+            [n.strip(), "Layout.AUTO", "in_shardings or out_shardings"],
+        )
+        for n, e in ENTRIES.items()
+        if n not in ("in_shardings", "out_shardings", "ShapeDtypeStruct")
+    ],
+    (
+        "a layout without a place",
+        lambda: jax.make_array_from_callback((6, 8), Format(Layout((1, 0))), lambda i: M[i]),
+        ["make_array_from_callback", "has no sharding"],
+    ),
+    (
+        "a layout of parts",
+        lambda: ENTRIES["make_array_from_single_device_arrays"](Format(Layout((1, 0)), NamedSharding(mesh, P("x")))),
+        ["make_array_from_single_device_arrays takes a sharding", "(1, 0)"],
+    ),
     ("axis of no mesh", lambda: NamedSharding(mesh, P("z")), ["'z'", "('x', 'y')"]),
     ("axis twice", lambda: NamedSharding(mesh, P("x", "x")), ["'x' twice"]),
     ("shard_map cut", shard(P("y"), P()), ["in_specs", "argument x", "axis 0, of size 6", "4 parts", "Pad it to 8"]),

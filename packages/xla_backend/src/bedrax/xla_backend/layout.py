@@ -111,7 +111,8 @@ class Layout:
 
 
 class Format:
-    """A layout and a sharding. Both may be None. The layout may be `Layout.AUTO`, for `jit`.
+    """A layout and a sharding. Both may be None. The layout may be `Layout.AUTO`, for `jit`: the compiler
+    chooses it, as it does inside of programs.
 
     Examples:
 
@@ -143,8 +144,10 @@ class Format:
 
     def with_dimension(self, position: int, axes: Sequence[int]) -> Format:
         """The format of a batch. The batch axis is the slowest in memory."""
-        order = (position, *(i + (i >= position) for i in self.layout.major_to_minor))
         sharding = self.sharding if self.sharding is None else self.sharding.with_dimension(position, axes)
+        if self.layout is AUTO:
+            return Format(AUTO, sharding)
+        order = (position, *(i + (i >= position) for i in self.layout.major_to_minor))
         return Format(self.layout.update(major_to_minor=order, tiling=None), sharding)
 
     @property

@@ -168,8 +168,8 @@ def _exchange(have, sharding):
 
 
 def with_layout(x: ArrayLike, layout: Layout) -> Any:
-    """An array in a layout; the array itself if it has that layout."""
-    if Layout.from_pjrt_layout(x._pjrt_layout) == layout:
+    """An array in a layout; the array itself if it has that layout, or if any serves (`Layout.AUTO`)."""
+    if layout is Layout.AUTO or Layout.from_pjrt_layout(x._pjrt_layout) == layout:
         return x
     return _relaid(Format(layout, sharding_of(x)))(x)
 
@@ -292,16 +292,19 @@ def per_leaf(prefix: Any, tree: PyTreeDef, what: str) -> list[Any]:
         raise ValueError(f"{what} is neither one value nor a pytree prefix of the values: {error}") from None
 
 
-def resolved_leaves(prefix: Any, tree: Any, what: str, types: Sequence[Any]) -> tuple[Any, ...] | None:
+def resolved_leaves(
+    prefix: Any, tree: Any, what: str, types: Sequence[Any], auto: bool = False
+) -> tuple[Any, ...] | None:
     """A placement (or None) per leaf of a structure, from a pytree prefix; None if no leaf has one.
 
     Args:
       types: the types of the leaves. A token has no place.
+      auto: whether a layout can be `Layout.AUTO`.
     """
     if prefix is None:
         return None
     places = zip(per_leaf(prefix, tree, what), types, strict=True)
-    return tuple([None if aval is avals.abstract_token else resolve(s, what, aval) for s, aval in places])
+    return tuple([None if aval is avals.abstract_token else resolve(s, what, aval, auto) for s, aval in places])
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
@@ -473,6 +476,8 @@ def make_array_from_callback(
     dtype = None if dtype is None else dtypes.explicit_dtype(dtype, "make_array_from_callback")
     where = resolve(sharding, "sharding of make_array_from_callback", avals.ShapeDtypeStruct(shape, np.bool_))
     sharding = where.sharding if type(where) is Format else where
+    if sharding is None:
+        raise ValueError(f"make_array_from_callback: {where} has no sharding; write Format(layout, sharding)")
     parts, cache = [], {}
     for device, index in sharding.addressable_devices_indices_map(shape).items():
         key = tuple((s.start, s.stop) for s in index)
@@ -526,6 +531,10 @@ def make_array_from_single_device_arrays(
     sharding = resolve(
         sharding, "sharding of make_array_from_single_device_arrays", avals.ShapeDtypeStruct(shape, np.bool_)
     )
+    if type(sharding) is Format:
+        raise ValueError(
+            f"make_array_from_single_device_arrays takes a sharding, got {sharding}: the layout is that of the arrays"
+        )
     if dtype is None:
         if not arrays:
             raise ValueError("make_array_from_single_device_arrays: give dtype when there are no local arrays")
@@ -701,7 +710,7 @@ def committed_sharding(x: Any) -> Any:
     if type(x) is ArrayImpl:
         return sharding_of(x) if is_committed(x) else None
     if isinstance(x, avals.ShapeDtypeStruct):
-        return resolve(x.sharding, "sharding of a ShapeDtypeStruct", x)
+        return resolve(x.sharding, "sharding of a ShapeDtypeStruct", x, auto=True)
     extended = getattr(getattr(x, "aval", None), "dtype", None)
     if isinstance(extended, dtypes.ExtendedDType) and not isinstance(x, tracing.Tracer):
         return committed_sharding(extended.physical_value(x))

@@ -240,9 +240,10 @@ def requested_of(jitted: Callable[..., Any], call: TracedCall) -> Requested:
     given = options["in_shardings"]
     given = (given, None) if isinstance(given, tuple) else given
     types = call.jaxpr.in_avals[call.arg_offset :]
-    arguments = placement.resolved_leaves(given, call.in_tree, f"in_shardings of jit({jitted.name})", types)
+    what = f"shardings of jit({jitted.name})"
+    arguments = placement.resolved_leaves(given, call.in_tree, f"in_{what}", types, auto=True)
     results = placement.resolved_leaves(
-        options["out_shardings"], call.out_tree, f"out_shardings of jit({jitted.name})", call.jaxpr.out_avals
+        options["out_shardings"], call.out_tree, f"out_{what}", call.jaxpr.out_avals, auto=True
     )
     for what, places in (("in_shardings", arguments), ("out_shardings", results)):
         if free := next((s for s in places or () if UNCONSTRAINED in getattr(s, "spec", ())), None):

@@ -291,16 +291,18 @@ def is_place(x: Any) -> bool:
     return x is None or isinstance(x, (Sharding, PartitionSpec, runtime.Device, Format, Memory, Space))
 
 
-def resolve(where: Any, what: str, aval: Any = None) -> Any:
+def resolve(where: Any, what: str, aval: Any = None, auto: bool = False) -> Any:
     """The sharding of a device, a sharding, a `Format` or a `PartitionSpec` of the current mesh.
 
     Args:
       where: one of these, or None, which is returned as it is.
       what: the name of the argument, for messages.
       aval: the type of the array, if it is known.
+      auto: whether the layout can be `Layout.AUTO`: a compiler chooses it.
 
     Raises:
-      ValueError: `where` is none of these, is a spec without a current mesh, or does not divide the shape of `aval`.
+      ValueError: `where` is none of these, is a spec without a current mesh, or does not divide the shape of `aval`; or
+        its layout is `Layout.AUTO`, and nothing is compiled for it.
     """
     if where is None:
         return None
@@ -308,7 +310,13 @@ def resolve(where: Any, what: str, aval: Any = None) -> Any:
     split = place.sharding if type(place) is Format else place
     if aval is not None and isinstance(split, NamedSharding):
         check_divides(split, aval.shape, what)
-    if aval is not None and type(place) is Format and place.layout is not Layout.AUTO:
+    if type(place) is Format and place.layout is Layout.AUTO:
+        if not auto:
+            raise ValueError(
+                f"{what}: Layout.AUTO leaves the layout to the compiler of a jitted function, got {place}; write a Layout, or"
+                " give Layout.AUTO to in_shardings or out_shardings of jit"
+            )
+    elif aval is not None and type(place) is Format:
         place.layout.check_compatible_aval(aval.shape)
     return place
 

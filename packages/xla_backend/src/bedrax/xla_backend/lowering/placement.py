@@ -3,6 +3,7 @@
 from bedrax.lax.primitives.placement import inspect_sharding_p, reshard_p, shard_alike_p
 from bedrax.xla_backend import sharding
 from bedrax.xla_backend.door import runtime
+from bedrax.xla_backend.layout import Layout
 from bedrax.xla_backend.lowering import types
 from bedrax.xla_backend.tables import lowering_rules
 
@@ -21,7 +22,7 @@ def _reshard(ctx, x, *, to, src):
             api_version=ctx.i32(1),
             **{"mhlo.frontend_attributes": {"_xla_buffer_placement": kind}},
         )
-    if to.layout is not None:
+    if to.layout is not None and to.layout is not Layout.AUTO:
         order = to.layout.major_to_minor[::-1]
         x = ctx.custom_call("LayoutConstraint", (x,), operand_layouts=[order], result_layouts=[order])
     split = getattr(to, "sharding", to)
