@@ -1,6 +1,7 @@
 """Wrong devices, specs and meshes on eight CPU devices: prints each error without the expected words, and a count."""
 
 import jax
+import jax.extend
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -45,6 +46,20 @@ ENTRIES = {
 }
 
 
+keys = jax.random.split(jax.random.key(0), 8)
+KEYS = {
+    "device_put": lambda s: jax.device_put(keys, s),
+    "device_put ": lambda s: jax.jit(lambda k: jax.device_put(k, s))(keys),
+    "in_shardings": lambda s: jax.jit(lambda k: k, in_shardings=s)(keys),
+    "out_shardings": lambda s: jax.jit(lambda k: k, out_shardings=s)(keys),
+    "with_sharding_constraint": lambda s: lax.with_sharding_constraint(keys, s),
+    "make_array_from_callback": lambda s: jax.make_array_from_callback((8,), s, lambda i: keys[i]),
+    "make_array_from_single_device_arrays": lambda s: jax.make_array_from_single_device_arrays(
+        (8,), s, [jax.device_put(keys[:4], d) for d in devices]
+    ),
+}
+
+
 def shard(*specs, f=double, **more):
     return lambda: jax.shard_map(f, in_specs=specs[0], out_specs=specs[1], **{"mesh": mesh, **more})(M)
 
@@ -76,6 +91,20 @@ for argument in (W, jnp.asarray(W), y_whole, y_whole, jax.device_put(W, NamedSha
 assert (jax.vmap(whole)(jax.device_put(W, NamedSharding(mesh, P("x")))) == 2 * W).all()  # the mapped axis may be split
 assert (jax.jit(lambda x: whole(x))(y) == 2 * W).all()  # inside a program it is a constraint
 assert (jax.jit(double, in_shardings=NamedSharding(mesh, P(("x",))))(y) == 2 * W).all()
+
+
+for place in (
+    NamedSharding(mesh, P("x")),
+    jax.extend.sharding.GSPMDSharding(devices, y.sharding._to_xla_hlo_sharding(1)),
+):
+    assert jax.device_put(keys, place).sharding.shard_shape((8,)) == (4,)
+for wanted in (Layout((0,)), Layout.AUTO):
+    for options in ({"in_shardings": Format(wanted)}, {"out_shardings": Format(wanted)}):
+        assert (jax.jit(lambda k: k, **options)(keys) == keys).all()
+for wanted in ((0, 1), (1, 0)):  # of keys; the words are the fastest axis
+    two = keys.reshape(2, 4)
+    put = jax.device_put(two, Format(Layout(wanted), jax.sharding.SingleDeviceSharding(devices[0])))
+    assert (put == two).all() and jax.random.key_data(put).format.layout.major_to_minor == (*wanted, 2)
 
 
 def with_pjit():
@@ -155,6 +184,28 @@ CASES = [  # what is wrong, the call, the words
         "a layout of parts",
         lambda: ENTRIES["make_array_from_single_device_arrays"](Format(Layout((1, 0)), NamedSharding(mesh, P("x")))),
         ["make_array_from_single_device_arrays takes a sharding", "(1, 0)"],
+    ),
+    *[
+        (
+            f"{n} of keys: {spec}",
+            lambda e=e, spec=spec: e(NamedSharding(mesh, spec)),
+            [n.strip(), f"{spec} has entries for 2 dimensions", "(8,) has rank 1; write at most 1"],
+        )
+        for n, e in KEYS.items()
+        for spec in (P("x", None), P(None, "x"), P(None, None))
+    ],
+    *[
+        (
+            f"{n} of keys: layout",
+            lambda e=e: e(Format(Layout((0, 1)), jax.sharding.SingleDeviceSharding(devices[0]))),
+            ["orders 2 axes", "rank 1"],
+        )
+        for n, e in KEYS.items()
+    ],
+    (
+        "one key",
+        lambda: jax.device_put(keys[0], NamedSharding(mesh, P("x"))),
+        ["P('x',)", "array of shape () has rank 0", "write at most 0"],
     ),
     ("axis of no mesh", lambda: NamedSharding(mesh, P("z")), ["'z'", "('x', 'y')"]),
     ("axis twice", lambda: NamedSharding(mesh, P("x", "x")), ["'x' twice"]),

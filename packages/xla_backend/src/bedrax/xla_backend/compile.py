@@ -331,9 +331,11 @@ def lower(
         if inside and where is None and type(v) is not Literal and getattr(inside.get(v), "layout", None) is not None:
             attrs["mhlo.layout_mode"] = "auto"  # as in the constraint
     in_layouts, out_layouts = placement.layouts or ((None,) * len(jaxpr.invars), (None,) * len(jaxpr.outvars))
-    for attrs, layout in [*zip(arg_attrs, [in_layouts[i] for i in kept]), *zip(res_attrs, out_layouts)]:
+    given = [(jaxpr.invars[i], in_layouts[i], attrs) for i, attrs in zip(kept, arg_attrs)]
+    for v, layout, attrs in (*given, *zip(jaxpr.outvars, out_layouts, res_attrs)):
         if layout is not None:
-            attrs["mhlo.layout_mode"] = "auto" if layout is Layout.AUTO else layout.text()
+            ndim = element_types.base_aval(v.aval).ndim
+            attrs["mhlo.layout_mode"] = "auto" if layout is Layout.AUTO else layout.over(ndim).text()
     of_constants = [program.partitioner.attribute(None, len(c.shape)) if count > 1 else {} for c in constants]
     add_main(program, jaxpr, kept, of_constants + arg_attrs, res_attrs, hoisted=hoisted)
     if config.enable_checks.value:

@@ -90,6 +90,13 @@ class Layout:
                 f" axes 0 to {len(aval_shape) - 1} once"
             )
 
+    def over(self, ndim: int) -> Layout:
+        """The layout of an array of `ndim` axes that has more, inner axes, as the words of keys have."""
+        order = self.major_to_minor
+        return (
+            self if ndim == len(order) else self.update(major_to_minor=(*order, *range(len(order), ndim)), tiling=None)
+        )
+
     def update(self, **changes: Any) -> Layout:
         """A copy with some fields changed."""
         return Layout(**{**{name: getattr(self, name) for name in self.__slots__}, **changes})

@@ -45,6 +45,7 @@ from bedrax.xla_backend.guards import asks_for
 from bedrax.xla_backend.host import check_alive, host_value
 from bedrax.xla_backend.layout import Format, Layout
 from bedrax.xla_backend.sharding import (
+    GSPMDSharding,
     NamedSharding,
     SingleDeviceSharding,
     is_place,
@@ -205,7 +206,9 @@ def reshard(x: Any, to: Any) -> Any:
 def _put_leaf(x: Any, where: Any, donate: bool, may_alias: bool | None, src: Any = None):
     extended = getattr(getattr(x, "aval", None), "dtype", None)
     if isinstance(extended, dtypes.ExtendedDType) and not isinstance(x, tracing.Tracer):
-        data = _put_leaf(extended.physical_value(x), where, donate, may_alias)
+        base = extended.physical_value(x)
+        where = None if where is None else _of_base(resolve(where, "device_put", x.aval), x.aval.ndim, base.ndim)
+        data = _put_leaf(base, where, donate, may_alias)
         return extended.from_physical(data, x.aval)
     if where is not None:
         where = resolve(where, "device_put", avals.abstractify(x))
@@ -232,6 +235,16 @@ def _put_leaf(x: Any, where: Any, donate: bool, may_alias: bool | None, src: Any
     if donate and type(x) is ArrayImpl and out is not x and not x.is_deleted() and not _shares(x, out):
         x.delete()
     return out
+
+
+def _of_base(place: Any, ndim: int, base_ndim: int) -> Any:
+    """The place of the base of an array of keys, from that of the keys. The axes of the words are not split."""
+    if type(place) is Format:
+        return Format(place.layout.over(base_ndim), _of_base(place.sharding, ndim, base_ndim))
+    if type(place) is GSPMDSharding:
+        for axis in range(ndim, base_ndim):
+            place = place.with_dimension(axis, ())
+    return place
 
 
 def _shares(x, y) -> bool:
@@ -557,6 +570,7 @@ def _of_bases(shape: tuple[int, ...], sharding: Any, arrays: Sequence[Any], dtyp
     for i, x in enumerate(arrays):
         if _extended_dtype(x) != dtype:
             raise ValueError(f"a part has dtype {dtype}, and arrays[{i}] is of {avals.aval_of(x).str_short()}")
+    sharding = resolve(sharding, "sharding of make_array_from_single_device_arrays", ShapedArray(shape, dtype))
     bases = [dtype.physical_value(x) for x in arrays]
     inner = bases[0].shape[len(arrays[0].shape) :]
     base = make_array_from_single_device_arrays((*shape, *inner), sharding, bases)
