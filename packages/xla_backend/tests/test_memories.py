@@ -10,9 +10,10 @@ from bedrax import lax, pytree
 from bedrax.autodiff import checkpoint, checkpoint_name, checkpoint_policies, grad, vjp
 from bedrax.batching import vmap
 from bedrax.core.jitting import jit
+from bedrax.parallel import Mesh, PartitionSpec
 from bedrax.xla_backend import device_put, devices, export, make_array_from_callback
 from bedrax.xla_backend.layout import Format, Layout, with_layout_constraint
-from bedrax.xla_backend.sharding import Space
+from bedrax.xla_backend.sharding import NamedSharding, Space
 
 AWAY = checkpoint_policies.save_and_offload_only_these_names(
     names_which_can_be_saved=[], names_which_can_be_offloaded=["away"], offload_src="device", offload_dst="pinned_host"
@@ -145,3 +146,18 @@ def test_layouts_inside():
         with_layout_constraint(X, TURNED)
     with pytest.raises(TypeError, match="layout must be a Layout"):
         Format((1, 0))
+
+
+@pytest.mark.parametrize("kind", ["device", "pinned_host", "unpinned_host"])
+@pytest.mark.parametrize("named", [False, True])
+def test_exported_programs_keep_the_memories_of_arguments_and_results(kind, named):
+    where = device_put(X, device()).sharding.with_memory_kind(kind)
+    if named:
+        where = NamedSharding(Mesh(np.array([device()]), ("x",)), PartitionSpec("x"), memory_kind=kind)
+    exported = export.export(jit(lambda x: x + x, in_shardings=where, out_shardings=where))(X)
+    read = export.deserialize(exported.serialize(1))
+    assert read.vjp()._in_memories == exported.vjp()._in_memories
+    for program in (exported, read):
+        assert set(program._in_memories + program._out_memories) == {None if kind == "device" else kind}
+    assert read.call(device_put(X, where)).sharding.memory_kind == kind
+    np.testing.assert_array_equal(read.call(device_put(X, where)), 2 * X)

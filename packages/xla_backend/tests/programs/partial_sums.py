@@ -1,5 +1,6 @@
 """Partial sums over explicit axes on eight CPU devices: python partial_sums.py NAME"""
 
+import dataclasses
 import itertools
 import pickle
 import sys
@@ -251,7 +252,18 @@ def exported_programs():
         for f in (kept.call, lambda v: (v * v).sum()):
             assert text(grad(f)(whole)) == "f32[8]{U:x}"
             np.testing.assert_array_equal(grad(f)(whole), 2 * V)
-    assert text(export.export(xla.jit(lambda v: v * 2))(x).call(x)) == "f32[8@x]"
+        for spec in (P(unreduced={"x"}), P(unreduced={"x"}, unreduced_kind=UnreducedKind.max)):
+            f = shard_map(lambda u: u, in_specs=P("x"), out_specs=spec, check_vma=False)
+            refuses(lambda: export.export(xla.jit(f))(x), "export of", "result 0 is f32[2]", "Sum first")
+            made = f(x)
+            refuses(lambda: export.export(xla.jit(lambda v: v))(made), "argument 0 is f32[2]", "Sum first")
+        whole = export.export(xla.jit(lambda v: v * 2))(x)
+        foreign = dataclasses.replace(whole, _out_named_shardings=(NamedSharding(mesh, P(unreduced={"x"})),))
+        read = export.deserialize(foreign.serialize())  # as another writer may write it
+        refuses(
+            lambda: read.call(x), "call of the exported program '<lambda>'", "returns partial sums", "unreduced={'x'}"
+        )
+    assert text(whole.call(x)) == "f32[8@x]"
 
 
 def a_rule_of_its_own():

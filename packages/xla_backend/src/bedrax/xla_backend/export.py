@@ -243,9 +243,8 @@ class Exported:
         read.
 
         The public format has no form for some data (dtypes such as ``int2``, dictionaries with integer keys,
-        unconstrained dimensions of shardings). Programs with these are written in the format of this package, which
-        only this
-        package reads.
+        unconstrained dimensions of shardings, the memory ``unpinned_host`` without a mesh). Programs with these are
+        written in the format of this package, which only this package reads.
 
         Args:
           vjp_order: the number of times that the deserialized program can be differentiated (in reverse mode).
@@ -464,6 +463,9 @@ def export_program(
     happens = sorted(jaxpr.effects, key=lambda e: str(type(e)))
     ordered = tuple(effects.ordered_effects.filter_in(happens))
     in_avals, out_avals = tuple(jaxpr.in_avals), tuple(jaxpr.out_avals)
+    for what, types in (("argument", in_avals), ("result", out_avals)):
+        for i, aval in enumerate(types):
+            _check_sums(f"export of '{name}'", f"{what} {i}", aval)
     arguments, results = shardings or ((None,) * len(in_avals), (None,) * len(out_avals))
     devices = placement.device_count(jaxpr, placement.Requested(arguments, results))
     alone = effects.shardable_ordered_effects.filter_not_in(ordered)
@@ -639,12 +641,12 @@ for _table in (batch_rules, jvp_rules, transpose_rules):
 explicit.with_types.add(call_exported_p)
 
 
-def _check_sums(name: str, where: str, aval: ShapedArray) -> None:
-    """Raise if an operand is partial sums: the program need not be linear, and its code is for whole values."""
+def _check_sums(what: str, where: str, aval: ShapedArray) -> None:
+    """Raise if an operand or result is partial sums: a program need not be linear, and its code is for whole values."""
     if aval.split is not None and aval.split.spec.unreduced:
         raise explicit.ShardingTypeError(
-            f"call of the exported program '{name}': {where} is {aval.short()}, which is partial sums, and an exported"
-            " program need not be linear. Sum first, with jax.sharding.reshard(x, P(...)) without unreduced="
+            f"{what}: {where} is {aval.short()}, which is partial sums, and an exported program need not be linear. Sum"
+            " first, with jax.sharding.reshard(x, P(...)) without unreduced="
         )
 
 
@@ -666,7 +668,13 @@ def _call_exported_shape(*avals, exported):
                     f"{name}, {where}: expected size {known} of axis {axis}, as of shape {want.shape}; got shape"
                     f" {have.shape}"
                 )
-        _check_sums(exported.fun_name, where, have)
+        _check_sums(f"call of the exported program '{name}'", where, have)
+    for s in (*exported._in_named_shardings, *exported._out_named_shardings):  # of another writer
+        if s is not None and s.spec.unreduced:
+            raise explicit.ShardingTypeError(
+                f"call of the exported program '{exported.fun_name}': it takes or returns partial sums, by its sharding"
+                f" {s.spec}, and here an exported program has whole values. Export a function that sums them"
+            )
     env = shape_poly.solve_dims([a.shape for a in exported.in_avals], lambda i, axis: avals[i].shape[axis])
     mesh = next((a.split.mesh for a in avals if getattr(a, "split", None) is not None), None) or get_abstract_mesh()
 

@@ -26,7 +26,7 @@ from bedrax import shape_poly
 from bedrax.core.avals import ShapedArray
 from bedrax.core.codes import coded
 from bedrax.parallel.meshes import AbstractDevice, AbstractMesh, AxisType
-from bedrax.parallel.specs import UNCONSTRAINED, PartitionSpec, axes_of
+from bedrax.parallel.specs import UNCONSTRAINED, PartitionSpec, UnreducedKind, axes_of
 from bedrax.xla_backend import export_words, flat_tables
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.sharding import NamedSharding
@@ -91,7 +91,7 @@ DTYPES = (
     "key<rbg>",
     "key<urbg>",
 )
-MEMORIES = {None: 1, "pinned_host": 2, "unpinned_host": 2}
+MEMORIES = {None: 1, "pinned_host": 2}  # a sharding with a mesh names other memories
 AXES = (AxisType.Auto, AxisType.Explicit)  # counted from 1
 
 
@@ -143,13 +143,15 @@ def _read_tree(table: dict | None) -> list:
     return [kind, children]
 
 
-def _aval(aval: ShapedArray, memory: str | None) -> dict:
+def _aval(aval: ShapedArray, memory: str | None, named: NamedSharding | None) -> dict:
     if not aval.is_array:
         raise ValueError(f"exported programs cannot have values of type {aval} among their arguments and results")
+    if memory not in MEMORIES and (named is None or named.memory_kind != memory):
+        raise NoWord(f"the public format of exported programs has no memory {memory} without a mesh")
     return {
         "shape": [str(d) for d in aval.shape],
         "dtype": _position(export_words.name_of_dtype(aval.dtype), DTYPES, "dtype"),
-        "memory": MEMORIES.get(memory, 1),
+        "memory": MEMORIES.get(memory, MEMORIES["pinned_host"]),
     }
 
 
@@ -157,6 +159,13 @@ def _read_aval(table: dict, scope) -> ShapedArray:
     shape = f"({', '.join(table['shape'] or ())})"
     dtype = export_words.dtype_named(_at(table["dtype"], DTYPES, "dtype"))
     return ShapedArray(shape_poly.symbolic_shape(shape, scope=scope), dtype)
+
+
+def _read_memory(table: dict, named: NamedSharding | None) -> str | None:
+    kind = None if named is None else named.memory_kind
+    if table["memory"] == MEMORIES["pinned_host"]:
+        return "pinned_host" if kind in (None, "device") else kind
+    return kind if kind == "pinned_host" else None  # older writers name the default memory of a CPU, too
 
 
 # ---- shardings ----
@@ -187,6 +196,8 @@ def _read_mesh(table: dict | None) -> AbstractMesh:
 def _named(s: NamedSharding, mesh_index: int) -> dict:
     if UNCONSTRAINED in s.spec.partitions:
         raise NoWord("the public format of exported programs has no unconstrained dimensions")
+    if s.spec.unreduced_kind not in (None, UnreducedKind.sum):
+        raise NoWord(f"the public format of exported programs has only sums as partial results, not {s.spec}")
     spec = {
         "partitions": [{"axes": axes_of(entry)} for entry in s.spec],
         "reduced": sorted(s.spec.reduced),
@@ -282,9 +293,11 @@ def _shardings(fields: dict[str, Any]) -> dict[str, Any]:
 
 def _program(levels: list[dict[str, Any]]) -> dict[str, Any]:
     fields, sides = levels[0], ("in", "out")
-    avals = {
-        s: [_aval(a, m) for a, m in zip(fields[f"{s}_avals"], fields[f"_{s}_memories"], strict=True)] for s in sides
-    }
+    avals = {}
+    for side in sides:
+        types = fields[f"{side}_avals"]
+        named = fields[f"_{side}_named_shardings"] or (None,) * len(types)  # absent in older programs
+        avals[side] = [_aval(*each) for each in zip(types, fields[f"_{side}_memories"], named, strict=True)]
     different, index = _unique([*avals["in"], *avals["out"]])
     checks = [c.removeprefix("custom_call:") if ":" in c else None for c in fields["disabled_safety_checks"]]
     return {
@@ -400,10 +413,11 @@ def _read_program(table: dict[str, Any], more: dict) -> list[dict[str, Any]]:
         fields[f"{side}_shardings_hlo"] = tuple(
             [_read_hlo(s, len(a.shape), devices) for s, a in zip(given, avals, strict=True)]
         )
+        shardings = [s["named"] and _read_named(s["named"], devices) for s in given]
+        fields[f"_{side}_named_shardings"] = tuple(shardings)
         fields[f"_{side}_memories"] = tuple(
-            ["pinned_host" if a["memory"] == MEMORIES["pinned_host"] else None for a in table[f"{side}_avals"] or ()]
+            [_read_memory(a, s) for a, s in zip(table[f"{side}_avals"] or (), shardings, strict=True)]
         )
-        fields[f"_{side}_named_shardings"] = tuple([s["named"] and _read_named(s["named"], devices) for s in given])
         named += [s["named"] is not None or not s["hlo"] for s in given]
     if not all(named):
         fields.update(NAMED)
