@@ -114,3 +114,22 @@ def test_other_users_read_the_entries_of_a_folder_that_the_user_named(named, mod
     assert store.entry("x").stat().st_mode & 0o777 == mode
     assert store.read("x") == b"code"
     assert [*tmp_path.iterdir()] == [store.entry("x")]
+
+
+def test_what_compilers_read_from_the_environment_is_in_the_name_of_an_entry(monkeypatch, tmp_path):
+    devices = runtime.DeviceList(tuple(xla.devices()[:1]))
+    options = compile_module.compile_options(1, list(devices))
+    name = lambda: compilation_cache.name_of(b"program", xla.devices()[0].client, devices, options)
+    names = [name()]
+    for variable in compilation_cache.COMPILER_VARIABLES:
+        monkeypatch.setenv(variable, "1")
+        names.append(name())
+    file = tmp_path / "flags"  # XLA_FLAGS may name one
+    monkeypatch.setenv("XLA_FLAGS", str(file))
+    for text in ("", "--xla_cpu_max_isa=SSE4_2", "--xla_cpu_parallel_codegen_split_count=3"):
+        file.write_text(text, encoding="utf-8")
+        names.append(name())
+    assert len({*names}) == len(names) and name() == names[-1]
+    assert "LIBTPU_INIT_ARGS" in compilation_cache.COMPILER_VARIABLES
+    chosen = compile_module.compile_options(1, list(devices))  # the number of parts in the file stays
+    assert len(chosen.env_option_overrides) == len(options.env_option_overrides) - 1

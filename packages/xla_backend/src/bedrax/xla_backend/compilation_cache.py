@@ -3,8 +3,8 @@
 They are in the folder of the option `jax_compilation_cache_dir`; without it, in a folder among the user's caches, which
 holds at most 1 GiB. An entry is machine code that is run, so the default folder is used only if no other user can write
 to it. The name of an entry is a hash of all data that the executable depends on: the program (`program_key`) or its
-module, XLA's options, the versions of jaxlib and of the platform, the kind of device, the features of the CPU,
-`XLA_FLAGS`. Programs that call back into Python are not kept.
+module, XLA's options, the versions of jaxlib and of the platform, the kind of device, the features of the CPU, and the
+variables of the environment that compilers read. Programs that call back into Python are not kept.
 """
 
 from __future__ import annotations
@@ -27,6 +27,17 @@ from bedrax.xla_backend import flags
 from bedrax.xla_backend.door import mlir, runtime
 
 logger: Final = logging.getLogger("jax.compilation_cache")
+
+# The variables of the environment that compilers read. Those that libraries read when a program runs are not among them.
+COMPILER_VARIABLES: Final = (
+    "XLA_FLAGS",
+    "LIBTPU_INIT_ARGS",
+    *("NPROC", "PJRT_NPROC"),  # the threads of the CPU, among which code is split
+    *("ALLOW_LHS_TMEM_LAYOUT_CONVERSION", "AMDGCN_USE_BUFFER_ATOMICS", "AMDGCN_USE_BUFFER_OPS", "DISABLE_LLVM_OPT"),
+    *("DISABLE_PTXAS_OPT", "LLVM_PASS_PLUGIN_PATH", "TRITON_DEFAULT_FP_FUSION", "TRITON_F32_DEFAULT"),  # Triton
+    *("TRITON_HIP_USE_ASYNC_COPY", "TRITON_HIP_USE_BLOCK_PINGPONG", "TRITON_HIP_USE_IN_THREAD_TRANSPOSE"),
+    "TRITON_OVERRIDE_ARCH",
+)
 
 _DEFAULT_LIMIT = 1 << 30  # bytes
 _ABANDONED = 3600  # seconds; a process that was killed while it wrote leaves a file behind
@@ -291,11 +302,23 @@ def name_of(program: bytes, client: Any, executable_devices: Any, options: Any) 
         options.SerializeAsString(),
         repr((runtime.jaxlib_version, client.platform, client.platform_version, kinds)).encode(),
         cpu_features() if client.platform == "cpu" else b"",
-        os.environ.get("XLA_FLAGS", "").encode(),
+        repr([os.environ.get(name) for name in COMPILER_VARIABLES]).encode(),
+        xla_flags().encode("utf-8", "surrogateescape"),
     ):
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
     return digest.hexdigest()
+
+
+def xla_flags() -> str:
+    """The flags in `XLA_FLAGS`, which holds these, or the name of a file with them."""
+    given = os.environ.get("XLA_FLAGS", "").strip()
+    if not given or given.startswith("-"):
+        return given
+    try:
+        return pathlib.Path(given).read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return ""
 
 
 @functools.cache

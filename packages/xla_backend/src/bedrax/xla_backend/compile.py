@@ -12,7 +12,6 @@ import functools
 import itertools
 import logging
 import operator
-import os
 import pathlib
 import re
 import sys
@@ -599,7 +598,7 @@ def compile_options(
     runtime.set_build_option(build, "memory_fitting_effort", flags.memory_fitting_effort.value)
     options.profile_version = flags.xla_profile_version.value
     pairs: list[tuple[str, Any]] = []
-    chosen = _PARTS in os.environ.get("XLA_FLAGS", "") or _PARTS in (overrides or ())
+    chosen = _PARTS in compilation_cache.xla_flags() or _PARTS in (overrides or ())
     if devices[0].platform == "cpu" and not chosen:
         # XLA splits the code of a program for its threads. More parts than cores cost more work and save no time.
         pairs.append((_PARTS, min(_MOST_PARTS, runtime.cores())))
