@@ -24,10 +24,10 @@ from bedrax.checkify import (
 )
 from bedrax.checkify.trace import collect
 from bedrax.core import config
-from bedrax.core.avals import ShapedArray
+from bedrax.core.avals import ShapedArray, ShapeDtypeStruct
 from bedrax.core.jitting import jit
 from bedrax.core.passes import programs_in
-from bedrax.core.staging import program_of
+from bedrax.core.staging import eval_shape, program_of
 from bedrax.lax.primitives.indexing import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from bedrax.lax.primitives.linalg import cholesky
 
@@ -474,3 +474,38 @@ def test_a_batch_without_elements_has_no_error(errors):
 
     error, out = checkify(vmap(vmap(f)), errors)(np.zeros((2, 0), np.float32))
     assert error.get() is None and out.shape == (2, 0)
+
+
+@pytest.mark.parametrize("mapped_first", [False, True])
+def test_a_mapped_check_and_one_of_a_vector_of_its_lanes(mapped_first):
+    """The lanes of one failure and the value of the other have the same type."""
+
+    def of_vector(x):
+        check(lax.reduce_max(x, (0,)) < 5, "vector {}", lax.convert_element_type(x, np.int32))
+
+    def of_elements(x):
+        vmap(vmap(lambda v: check(v > 0, "element")))(lax.reshape(x, (2, 1)))
+
+    def f(x):
+        for part in (of_elements, of_vector) if mapped_first else (of_vector, of_elements):
+            part(x)
+
+    run = checkify(vmap(lambda x: check_error(checkify(f)(x)[0])))
+    for way in (run, jit(run)):
+        x = np.ones((3, 2), np.float32)
+        assert way(x)[0].get() is None
+        x[2, 1] = -1
+        assert way(x)[0].get().startswith("element (`check` failed), at mapped index 2,1,0")
+        x[1, 0] = 7
+        assert way(x)[0].get().startswith("vector [7 1] (`check` failed), at mapped index 1")
+
+
+def test_a_check_over_an_axis_that_int32_cannot_count():
+    x = ShapeDtypeStruct((2, 2**31 + 1, 2), np.int8)
+    f = checkify(vmap(lambda x: vmap(lambda y: vmap(lambda z: check(z > 0, "{}", z))(y))(x)))
+    with pytest.raises(OverflowError, match="checkify of a mapped function: .* Turn on jax_enable_x64"):
+        eval_shape(f, x)
+    with config.enable_x64(True):
+        error, _ = eval_shape(f, x)
+    ((*_, lanes),) = error.spec.slots
+    assert lanes == ((3,), np.int64)

@@ -12,7 +12,7 @@ from bedrax.autodiff.tables import jvp_rules, transpose_rules
 from bedrax.batching.tables import batch_rules, conditional_effects, to_front
 from bedrax.checkify.errors import CODE, Error, FailedCheckError, Failure, Spec, one_failure, types_of
 from bedrax.checkify.trace import Written, check_rules, checked
-from bedrax.core import dims, effects, source
+from bedrax.core import dims, effects, positions, source
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.facts import cached
@@ -88,30 +88,45 @@ def _batch(axis, args, dims, *, spec, debug):
 
 def of_first_lane(spec: Spec, leaves: list[Any], shape: tuple[Any, ...]) -> tuple[Spec, list[Any]]:
     """The error of the first failing element, from the errors of an array of elements of this shape (the leaves' first
-    axes)."""
+    axes).
+
+    Raises:
+      OverflowError: the dtype of positions cannot count the elements.
+    """
     if any(dims.definitely_equal(n, 0) for n in shape):  # nothing fails, as in one element without an error
         shape = (1,) * len(shape)
         leaves = [lax.reshape(x, (*shape, *aval_of(x).shape)) for x in spec.no_error()]
     count = math.prod(shape)
     leaves = [lax.reshape(x, (count, *aval_of(x).shape[len(shape) :])) for x in leaves]
-    at = lax.argmax(lax.ne(leaves[0], CODE.dtype.type(0)), 0, np.int32)
+    dtype = CODE.dtype
+    if positions.are_wide(count):
+        dtype = np.dtype(positions.result_dtype("checkify of a mapped function", count))
+    at = lax.argmax(lax.ne(leaves[0], CODE.dtype.type(0)), 0, dtype)
     take = lambda x: lax.dynamic_index_in_dim(x, at, 0, keepdims=False)
     steps = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
-    number = lambda n: lax.convert_element_type(n, CODE.dtype) if dims.is_symbolic(n) else np.int32(n)
+    number = lambda n: lax.convert_element_type(n, dtype) if dims.is_symbolic(n) else dtype.type(n)
     lane = [lax.rem(lax.div(at, number(step)), number(n)) for step, n in zip(steps, shape)]
     here = lax.concatenate([lax.reshape(i, (1,)) for i in lane], 0)
     taken = spec.split([take(x) for x in leaves])
     slots, values = {}, [take(leaves[0])]
-    for failure in spec.failures:  # the last array of a failure with mapped axes is a vector of lanes
-        if failure.types not in slots:
-            *payload, lane = [*taken[failure.types], None] if not failure.lanes else taken[failure.types]
-            payload.append(here if lane is None else lax.concatenate([here, lane], 0))
-            slots[failure.types] = payload
+    for failure in spec.failures:
+        # The last array of a failure with mapped axes is a vector of lanes. One without them may have the same types.
+        key = failure.types, failure.lanes > 0
+        if key not in slots:
+            *payload, lane = taken[failure.types] if failure.lanes else [*taken[failure.types], None]
+            slots[key] = [*payload, here if lane is None else _of_one_dtype(here, lane)]
     found = tuple(
-        Failure(f.kind, f.text, f.tree, types_of(slots[f.types]), f.where, f.lanes + len(shape)) for f in spec.failures
+        Failure(f.kind, f.text, f.tree, types_of(slots[f.types, f.lanes > 0]), f.where, f.lanes + len(shape))
+        for f in spec.failures
     )
     new = {types_of(payload): payload for payload in slots.values()}
     return Spec(found, tuple(new)), values + [x for payload in new.values() for x in payload]
+
+
+def _of_one_dtype(*lanes: Any) -> Any:
+    """Vectors of lanes as one vector."""
+    dtype = np.result_type(*(aval_of(x).dtype for x in lanes))
+    return lax.concatenate([lax.convert_element_type(x, dtype) for x in lanes], 0)
 
 
 @check_rules.rule(check_p)
