@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import export, lax
+from jax.experimental import sparse
 
 FOLDER = Path(__file__).with_name("programs")
 
@@ -32,6 +33,13 @@ def pooled(x):
     return lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
 
 
+def of_sparse_formats(x):
+    formats = [getattr(sparse, name) for name in ("BCOO", "BCSR", "COO", "CSR", "CSC")]
+    found = [cls.fromdense(jnp.where(x > 0, x, 0.0), nse=20) for cls in formats]
+    empty = [sparse.empty(x.shape, sparse_format=name).todense() for name in ("bcoo", "bcsr", "coo", "csr", "csc")]
+    return [m.todense() for m in found], [m @ jnp.ones(4) for m in found], [m @ x.T for m in found], empty
+
+
 PROGRAMS = {
     # name: (function, specification, shapes to call with)
     "reductions": (lambda x: (jnp.argmax(x), jnp.argmin(x, 1), jnp.max(x, 0), jnp.prod(x, 0), jnp.any(x > 0, 0)), "b, c", [(5, 3), (1, 1)]),
@@ -53,6 +61,7 @@ PROGRAMS = {
     "gradient of pooling": (jax.grad(lambda x: (pooled(x) ** 2).sum()), "b, _, _, 1", [(2, 6, 6, 1), (1, 6, 6, 1)]),
     "gradient of loops": (jax.grad(lambda x: lax.scan(lambda c, a: (c * a, c), jnp.ones(3), x)[1].sum()), "b, 3", [(5, 3), (1, 3)]),
     "random": (lambda x: (jax.random.normal(jax.random.key(0), x.shape), jax.random.bernoulli(jax.random.key(1), 0.5, x.shape)), "b, 3", [(5, 3), (2, 3)]),
+    "sparse arrays": (of_sparse_formats, "b, 4", [(5, 4), (1, 4)]),
     "linear algebra": (
         lambda x: (
             jnp.linalg.cholesky(positive(x)),

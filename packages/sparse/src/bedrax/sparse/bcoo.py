@@ -207,7 +207,9 @@ class BCOO(JAXSparse):
         if n_sparse < 0 or n_dense < 0 or n_batch < 0 or nse < 0:
             raise ValueError(f"the layout {n_batch=}, {n_dense=}, {nse=} does not fit the shape {shape}")
         batch, dense = shape[:n_batch], shape[n_batch + n_sparse :]
-        indices = np.broadcast_to(np.array(shape[n_batch : n_batch + n_sparse], index_dtype), (*batch, nse, n_sparse))
+        sizes = shape[n_batch : n_batch + n_sparse]
+        module = jnp if any(map(dims.is_symbolic, (*batch, *sizes))) else np
+        indices = module.broadcast_to(module.array(sizes, index_dtype), (*batch, nse, n_sparse))
         data = jnp.zeros((*batch, nse, *dense), dtype)
         return cls((data, indices), shape=shape, indices_sorted=True, unique_indices=True)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 import bedrax.numpy as jnp
 from bedrax import pytree
+from bedrax.core import dims
 from bedrax.core.array import Array
 from bedrax.core.public import public
 from bedrax.core.typing import ArrayLike, Shape
@@ -88,7 +89,7 @@ class BCSR(JAXSparse):
     def __init__(
         self, args: tuple[Any, ...], *, shape: Sequence[int], indices_sorted: bool = False, unique_indices: bool = False
     ) -> None:
-        super().__init__(args, shape=tuple(operator.index(n) for n in shape))
+        super().__init__(args, shape=dims.canonical_shape(shape))
         self.data, self.indices, self.indptr = (jnp.asarray(x) for x in args)
         self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
         n = self.n_batch
@@ -167,9 +168,10 @@ class BCSR(JAXSparse):
         return bcsr_todense(self)
 
 
-def _pointers(indices, rows: int):
+def _pointers(indices, rows: Any):
     """The start of each row, for sorted indices; padding has a row out of bounds."""
-    return jnp.searchsorted(indices[:, 0], np.arange(rows + 1, dtype=indices.dtype)).astype(indices.dtype)
+    arange = jnp.arange if dims.is_symbolic(rows) else np.arange
+    return jnp.searchsorted(indices[:, 0], arange(rows + 1, dtype=indices.dtype)).astype(indices.dtype)
 
 
 def _coordinates(indices, indptr, columns: int):

@@ -13,6 +13,7 @@ import numpy as np
 
 import bedrax.numpy as jnp
 from bedrax import pytree
+from bedrax.core import dims
 from bedrax.core.array import Array
 from bedrax.core.defining import named
 from bedrax.core.tracing import Primitive
@@ -67,7 +68,7 @@ class _Matrix(JAXSparse):
     """A matrix of a format with products with dense arrays."""
 
     def __init__(self, args: Sequence[Any], *, shape: Sequence[int]) -> None:
-        super().__init__(args, shape=tuple(operator.index(n) for n in shape))
+        super().__init__(args, shape=dims.canonical_shape(shape))
         if len(self.shape) != 2:
             raise ValueError(f"{type(self).__name__} is a format of matrices, got the shape {self.shape}")
         for name, x in zip(self._arrays, args, strict=True):
