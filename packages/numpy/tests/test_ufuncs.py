@@ -276,3 +276,15 @@ def test_booleans_beside_half_precision_are_floats(name, dtype):
             assert found.dtype == dtype
             np.testing.assert_allclose(np.asarray(found, np.float32), expected, rtol=1e-2)
         np.testing.assert_allclose(np.asarray(f(other, x), np.float32), expected, rtol=1e-2)
+
+
+def test_logarithms_and_powers_of_complex_numbers_keep_infinite_parts():
+    inf = np.inf
+    x = np.array([0, complex(0, -inf), complex(-inf, 1), complex(inf, 0), 100 + 100j], np.complex64)
+    for name in ("log10", "log2"):
+        with np.errstate(all="ignore"):
+            expected = getattr(np, name)(x)
+        same(getattr(jnp, name)(x), expected)
+    found = jnp.logaddexp2(x[2:4], np.complex64([1, 2]))
+    np.testing.assert_array_equal(np.asarray(found), np.array([1, complex(inf, 0)], np.complex64))
+    np.testing.assert_array_equal(np.asarray(jnp.exp2(x[3:4])), x[3:4])

@@ -3,10 +3,11 @@
 import math
 
 import numpy as np
+import pytest
 
 import bedrax.xla_backend as xla
 from bedrax import lax
-from bedrax.core import avals
+from bedrax.core import avals, config
 from bedrax.xla_backend.door.versions import has
 from bedrax.xla_backend.lowering import types
 
@@ -115,3 +116,37 @@ def test_incomplete_gamma_functions_of_magnitudes_keep_nan():
         for size in (lax.abs, lax.square):
             out = np.asarray(xla.jit(lambda x, f=fun, size=size: f(lax.full_like(x, 0.5), size(x)))(x))
             assert np.isnan(out).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("name", ["sin", "cos", "sinh", "cosh", "exp2", "square"])
+def test_complex_functions_keep_small_large_and_infinite_parts(name, dtype):
+    info = np.finfo(dtype)
+    parts = [0, 1e-20, 1e-4, 0.5, 2, 1.01 * math.log(float(info.max)), np.inf, np.nan]
+    if name == "square":
+        parts += [0.9 * float(info.max)]
+    parts = np.array(parts + [-v for v in parts], info.dtype)
+    x = np.empty((parts.size, parts.size), dtype)
+    x.real, x.imag = parts[:, None], parts
+    with np.errstate(all="ignore"):
+        wide = np.clongdouble if np.finfo(np.longdouble).nmant > 60 else np.complex128
+        exact = getattr(np, name)(x.astype(wide)).astype(dtype)
+    with config.enable_x64(dtype is np.complex128):
+        found = np.asarray(xla.jit(getattr(lax, name))(x))
+    assert found.dtype == dtype
+    # XLA's exponential of a NaN or of two infinite parts differs, as does a product of infinity and zero.
+    finite = np.isfinite(x)
+    plain = finite if name in ("exp2", "square") else np.ones_like(finite)
+    rtol = (1000 if name == "exp2" else 40) * info.eps  # the angle of a power of 2 is rounded
+    for part in ("real", "imag"):
+        a, b = getattr(found, part)[plain], getattr(exact, part)[plain]
+        signed = (finite & np.isfinite(exact))[plain]
+        np.testing.assert_allclose(np.abs(a), np.abs(b), rtol=rtol, atol=info.tiny)
+        if name != "exp2":  # XLA's exponential loses the sign of an imaginary part -0
+            np.testing.assert_array_equal(np.signbit(a[signed]), np.signbit(b[signed]))
+
+
+def test_complex_powers_of_two_have_infinite_parts():
+    x = np.array([complex(np.inf, 0), complex(np.inf, 1), complex(-np.inf, 2)], np.complex64)
+    expected = np.array([complex(np.inf, 0), complex(np.inf, np.inf), 0], np.complex64)
+    np.testing.assert_array_equal(np.asarray(xla.jit(lax.exp2)(x)), expected)

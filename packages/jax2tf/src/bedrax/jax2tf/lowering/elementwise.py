@@ -81,7 +81,10 @@ def _abs(x):
 
 
 def _exp2(x):
-    return tf.exp(x * scalar(np.log(2), x)) if x.dtype.is_complex else tf.pow(scalar(2, x), x)
+    if not x.dtype.is_complex:
+        return tf.pow(scalar(2, x), x)
+    # A complex factor would turn an infinite part into NaN.
+    return tf.exp(tf.complex(*(part * scalar(np.log(2), part) for part in (tf.math.real(x), tf.math.imag(x)))))
 
 
 def _cbrt(x):

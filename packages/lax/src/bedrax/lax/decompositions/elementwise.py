@@ -124,9 +124,91 @@ def _log2(x, *, accuracy=None):
     y = p.log(x, accuracy=accuracy)
     if not dtypes.is_complex(aval_of(x).dtype):
         return p.mul(y, p.scalar_like(y, 1 / math.log(2)))
-    # Real and imaginary parts are scaled separately: a complex factor would turn an infinite part into NaN.
-    parts = p.real(y), p.imag(y)
-    return p.complex(*(p.mul(part, p.scalar_like(part, 1 / math.log(2))) for part in parts))
+    return scaled_parts(y, 1 / math.log(2))
+
+
+# ---- functions of complex numbers by functions of reals ---------------------------------------------------------------
+
+
+def scaled_parts(x: ArrayLike, factor: float) -> Any:
+    """The complex numbers times `factor`. A complex factor would turn an infinite part into NaN."""
+    return p.complex(*(p.mul(part, p.scalar_like(part, factor)) for part in (p.real(x), p.imag(x))))
+
+
+def complex_exp2(x: ArrayLike, *, accuracy: Any = None) -> Any:
+    """The power of 2 with complex exponents."""
+    return p.exp(scaled_parts(x, math.log(2)), accuracy=accuracy)
+
+
+def complex_square(x: ArrayLike) -> Any:
+    """The square of complex numbers. Its real part ``(a - b) (a + b)`` has no difference of squares that overflow."""
+    a, b = p.real(x), p.imag(x)
+    product = p.mul(a, b)
+    a, b = p.abs(a), p.abs(b)
+    difference = p.sub(a, b)
+    equal = p.eq(difference, p.scalar_like(a, 0))  # also where the sum overflows
+    real = p.select(equal, difference, p.mul(difference, p.add(a, b)))
+    return p.complex(real, p.add(product, product))
+
+
+def complex_sin(x: ArrayLike, *, accuracy: Any = None) -> Any:
+    """The sine of complex numbers: ``sin(a + bi) = sin(a) cosh(b) + i cos(a) sinh(b)``."""
+    s, c, b = _circular(p.real(x), p.imag(x), accuracy)
+    return p.complex(_by_cosh(s, b), _by_sinh(c, b))
+
+
+def complex_cos(x: ArrayLike, *, accuracy: Any = None) -> Any:
+    """The cosine of complex numbers: ``cos(a + bi) = cos(a) cosh(b) - i sin(a) sinh(b)``."""
+    s, c, b = _circular(p.real(x), p.imag(x), accuracy)
+    return p.complex(_by_cosh(c, b), p.neg(_by_sinh(s, b)))
+
+
+def complex_sinh(x: ArrayLike) -> Any:
+    """The hyperbolic sine of complex numbers: ``sinh(a + bi) = sinh(a) cos(b) + i cosh(a) sin(b)``."""
+    s, c, a = _circular(p.imag(x), p.real(x))
+    return p.complex(_by_sinh(c, a), _by_cosh(s, a))
+
+
+def complex_cosh(x: ArrayLike) -> Any:
+    """The hyperbolic cosine of complex numbers: ``cosh(a + bi) = cosh(a) cos(b) + i sinh(a) sin(b)``."""
+    s, c, a = _circular(p.imag(x), p.real(x))
+    return p.complex(_by_cosh(c, a), _by_sinh(s, a))
+
+
+def _circular(angle, t, accuracy=None):
+    """Sine and cosine of `angle`, and what the products with sinh and cosh of `t` need.
+
+    For an infinite `t` and an angle without a cosine, C and NumPy define the product with the cosine as infinite.
+    """
+    s, c = p.sin(angle, accuracy=accuracy), p.cos(angle, accuracy=accuracy)
+    endless = p.bitwise_and(p.ne(c, c), p.eq(p.abs(t), p.scalar_like(t, np.inf)))
+    c = p.select(endless, filling.full_like(c, 1), c)
+    # sinh and cosh of t / 2. The bound keeps products with zeros finite; no product with another number notices it.
+    top = math.log(float(dtypes.finfo(t.dtype).max)) * (1 - 1e-4)
+    half = p.min(p.mul(p.abs(t), p.scalar_like(t, 0.5)), p.scalar_like(t, top))
+    grown = p.expm1(half)
+    ratio = p.div(grown, p.add(grown, p.scalar_like(t, 1)))
+    sinh = p.mul(p.sign(t), p.mul(p.add(grown, ratio), p.scalar_like(t, 0.5)))
+    cosh = p.add(p.mul(p.mul(grown, ratio), p.scalar_like(t, 0.5)), p.scalar_like(t, 1))
+    return s, c, (t, sinh, cosh)
+
+
+def _by_cosh(factor, hyperbolic):
+    """``factor * cosh(t) = factor + 2 * factor * sinh(t / 2) ** 2``. It overflows only where the product does."""
+    _, sinh, _ = hyperbolic
+    product = p.add(factor, p.mul(p.mul(p.add(factor, factor), sinh), sinh))
+    return p.select(p.eq(factor, p.scalar_like(factor, 0)), factor, product)
+
+
+def _by_sinh(factor, hyperbolic):
+    """``factor * sinh(t) = 2 * factor * sinh(t / 2) * cosh(t / 2)``. A product with zero is zero, also that of NaN."""
+    t, sinh, cosh = hyperbolic
+    product = p.mul(p.mul(p.add(factor, factor), sinh), cosh)
+    # Half of a small number could be subnormal, which XLA takes for zero.
+    small = p.lt(p.abs(t), p.scalar_like(t, float(dtypes.finfo(t.dtype).eps)))
+    product = p.select(small, p.mul(factor, t), product)
+    zero = p.bitwise_or(p.eq(factor, p.scalar_like(t, 0)), p.eq(t, p.scalar_like(t, 0)))
+    return p.select(p.bitwise_and(zero, p.ne(product, product)), filling.full_like(product, 0), product)
 
 
 # ---- the high half of a product ------------------------------------------------------------------

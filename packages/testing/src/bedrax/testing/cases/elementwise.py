@@ -86,6 +86,16 @@ _add(p.abs_p, "i32", [np.int32([-5, 0, 5])], np.abs)
 _add(p.abs_p, "c64", [arg((3,), "complex64")], np.abs)
 _add(p.square_p, "f32", [arg((3,))], np.square)
 _add(p.square_p, "i32", [arg((3,), "int32", -9, 9)], np.square)
+_SMALL = np.complex64([1e-20 + 1e-20j, 2 + 1e-20j, 1e-20 - 2j, 1e-20 - 1e-20j])
+for _prim, _oracle in {p.sin_p: np.sin, p.cos_p: np.cos, p.sinh_p: np.sinh, p.cosh_p: np.cosh}.items():
+    _add(_prim, "c64 small", [_SMALL], _oracle, grad=(), rtol=1e-5, atol=0)
+_add(
+    p.exp2_p,
+    "c64 infinite",
+    [np.complex64([complex(INF, 0), complex(-INF, 0)])],
+    lambda x: [complex(INF, 0), 0],
+    grad=(),
+)
 _add(p.log2_p, "accuracy", [arg((3,), low=0.1)], np.log2, fun=lambda x: p.log2(x, accuracy=p.AccuracyMode.HIGHEST))
 _add(p.log2_p, "edges", [np.float32([0, -1, INF, NAN, 1])], np.log2, grad=())
 _add(p.log2_p, "c64 zero", [np.complex64([0])], lambda x: [complex(-INF, 0)], grad=())
