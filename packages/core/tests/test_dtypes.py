@@ -1,5 +1,6 @@
 """Element types: spelling, kinds, the 32/64-bit mode."""
 
+import pickle
 import types
 import warnings
 
@@ -238,3 +239,11 @@ def test_inexact_complex_and_real_dtypes_of_a_dtype(x64):
         assert dtypes.default_uint_dtype() == ("uint64" if x64 else "uint32")
         assert dtypes.default_complex_dtype() == ("complex128" if x64 else "complex64")
         assert dtypes.default_float_dtype() == default
+
+
+def test_native_dtypes_are_numpys_also_in_unpickled_arrays():
+    for dtype in dtypes.all_dtypes:
+        known = dtype.isbuiltin == 1  # `dtype` is the one object
+        assert dtypes.is_native(dtype) == known
+        assert dtypes.is_native(pickle.loads(pickle.dumps(np.zeros(2, dtype))).dtype) == known
+    assert not dtypes.is_native(dtypes.float0)

@@ -1,5 +1,6 @@
 """The elementwise and conversion functions of lax: types of results, and errors."""
 
+import pickle
 import warnings
 
 import ml_dtypes
@@ -11,6 +12,8 @@ from bedrax.core import config
 from bedrax.core.avals import aval_of
 from bedrax.core.staging import make_jaxpr
 from bedrax.lax.primitives import elementwise as p
+from bedrax.numpy_backend.rules.elementwise import Kernels
+from bedrax.numpy_backend.tables import numpy_rules
 
 F, I = np.float32(1), np.int32(1)
 
@@ -127,3 +130,22 @@ def test_every_narrow_type_adds_like_float32():
         out = np.asarray(lax.add(x, y))
         assert out.dtype == dtype
         np.testing.assert_array_equal(out.astype("f"), (x.astype("f") + y.astype("f")).astype(dtype).astype("f"))
+
+
+@pytest.mark.parametrize(
+    "dtype", [np.bool_, np.int8, np.int64, np.uint64, np.float16, np.float64, np.complex64, np.complex128]
+)
+def test_arrays_that_were_unpickled_have_numpys_arithmetic(dtype):
+    """The dtype of such an array is equal to `np.dtype(dtype)`, but another object with other attributes."""
+    x = np.array([0, 1, 100]).astype(dtype)
+    if x.dtype.kind in "fc":
+        x = x * dtype(np.finfo(dtype).max / 128) * dtype(1 / 3)
+    again = pickle.loads(pickle.dumps(x))
+    functions = {p.eq_p: np.equal, p.or_p: np.bitwise_or} if dtype is np.bool_ else {p.add_p: np.add, p.eq_p: np.equal}
+    for prim, compute in functions.items():
+        found = Kernels(prim, compute, 2)[again.dtype](again, again)
+        assert found.tobytes() == compute(x, x).tobytes(), prim
+    if x.dtype.kind in "iu":
+        big = pickle.loads(pickle.dumps(x + dtype(np.iinfo(dtype).max - 100)))
+        counts = [bin(int(v)).count("1") for v in big]
+        assert np.asarray(numpy_rules[p.population_count_p](big)).tolist() == counts

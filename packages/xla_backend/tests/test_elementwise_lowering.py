@@ -1,6 +1,7 @@
 """StableHLO of elementwise functions and random bits, in cases with equal values but different programs."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -150,3 +151,9 @@ def test_complex_powers_of_two_have_infinite_parts():
     x = np.array([complex(np.inf, 0), complex(np.inf, 1), complex(-np.inf, 2)], np.complex64)
     expected = np.array([complex(np.inf, 0), complex(np.inf, np.inf), 0], np.complex64)
     np.testing.assert_array_equal(np.asarray(xla.jit(lax.exp2)(x)), expected)
+
+
+def test_constants_that_were_unpickled():
+    for dtype in (np.float64, np.int64, np.complex64, np.complex128):
+        x = np.array([1, 2], dtype)
+        assert str(types.dense(pickle.loads(pickle.dumps(x)))) == str(types.dense(x))

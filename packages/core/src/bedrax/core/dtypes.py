@@ -391,6 +391,14 @@ is_inexact: Final = frozenset((*float_dtypes, *complex_dtypes)).__contains__
 """Whether a dtype is a floating or complex type: these have derivatives."""
 
 
+def is_native(dtype: np.dtype) -> bool:
+    """Return whether NumPy has arithmetic for the dtype: those of ml_dtypes and `float0` have none.
+
+    `isbuiltin` is 1 only for one object of each dtype. The dtype of an array that was unpickled is another object.
+    """
+    return dtype.num < 256 and dtype.kind in "biufc"  # registered dtypes have greater numbers
+
+
 def _is_kind(x: Any) -> bool:
     return (
         isinstance(x, type)
@@ -560,7 +568,7 @@ def as_integers(x: Any, dtype: np.dtype) -> np.ndarray:
     carrier = np.dtype(np.int64 if low < 0 else np.uint64)
     safe = np.where(above | below | nan, 0.0, wide).astype(carrier)
     out = np.where(above, carrier.type(high), np.where(below, carrier.type(low), safe))
-    return out.astype(dtype) if dtype.isbuiltin == 1 else out.astype(np.int8).astype(dtype)
+    return out.astype(dtype) if is_native(dtype) else out.astype(np.int8).astype(dtype)
 
 
 def to_inexact_dtype(dtype: Any) -> Any:

@@ -39,7 +39,7 @@ def _scalar_casts() -> dict[tuple, Callable]:
             own[int] = own[float] = dtype.type
         if dtypes.is_complex(dtype):
             own[complex] = dtype.type
-        if dtypes.is_integer(dtype) and dtype.isbuiltin == 1:
+        if dtypes.is_integer(dtype) and dtypes.is_native(dtype):
             own[int] = _int_cast(dtype)
         wide = dtype.itemsize == (16 if dtypes.is_complex(dtype) else 8)
         casts.update({(kind, dtype): _wide_cast(cast) if wide else cast for kind, cast in own.items()})

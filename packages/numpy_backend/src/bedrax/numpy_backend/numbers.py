@@ -13,7 +13,7 @@ _F32 = np.dtype(np.float32)
 
 def native(dtype: np.dtype) -> np.dtype:
     """Return the dtype in which NumPy computes for `dtype`."""
-    if dtype.isbuiltin == 1:
+    if dtypes.is_native(dtype):
         return dtype
     return _F32 if dtypes.issubdtype(dtype, np.floating) else np.dtype(np.int32)
 
@@ -37,7 +37,7 @@ def convert(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if source == dtype:
         return x
     if dtype == np.bool_:
-        return np.asarray((x if source.isbuiltin == 1 else x.astype(np.float32)) != 0)
+        return np.asarray((x if dtypes.is_native(source) else x.astype(np.float32)) != 0)
     with np.errstate(all="ignore"):
         if dtypes.issubdtype(source, np.complexfloating) and not dtypes.issubdtype(dtype, np.complexfloating):
             x = x.real
@@ -45,11 +45,11 @@ def convert(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
         if dtypes.is_integer(dtype):
             if dtypes.issubdtype(source, np.floating):
                 return dtypes.as_integers(x, dtype)
-            if dtype.isbuiltin != 1:
+            if not dtypes.is_native(dtype):
                 return narrow(x.astype(np.int64), dtype)
-            if source.isbuiltin != 1:
+            if not dtypes.is_native(source):
                 x = x.astype(np.int8)
             return x.astype(dtype)
-        if source.isbuiltin != 1 and dtype.isbuiltin != 1:
+        if not dtypes.is_native(source) and not dtypes.is_native(dtype):
             x = x.astype(np.float32)  # exact for all narrow types
         return x.astype(dtype)

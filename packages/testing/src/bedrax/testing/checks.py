@@ -59,7 +59,7 @@ def assert_same(
         options = dict(rtol=rtol, atol=atol, equal_nan=equal_nan, err_msg=what)
         np.testing.assert_allclose(actual.astype(wide), expected.astype(wide), **options)
     else:
-        if dtype.isbuiltin != 1 and dtype != dtypes.float0:
+        if not dtypes.is_native(dtype) and dtype != dtypes.float0:
             actual, expected = actual.astype(np.int64), expected.astype(np.int64)
         np.testing.assert_array_equal(actual, expected, err_msg=what)
 

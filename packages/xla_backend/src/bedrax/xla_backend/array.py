@@ -192,7 +192,7 @@ def _reduce(self):
     if sharding.partial and sharding.spec.unreduced and self.is_fully_addressable:
         return _rebuild_parts, (self.aval.shape, sharding, [shard.data for shard in addressable_shards(self)])
     value = host_value(self)
-    if value.dtype.isbuiltin == 1:
+    if dtypes.is_native(value.dtype):
         return _rebuild, (value, self.aval.weak_type, None)
     return _rebuild, (value.view(np.dtype(f"u{value.dtype.itemsize}")), self.aval.weak_type, self.aval.dtype.name)
 

@@ -860,6 +860,6 @@ def is_bad(kind: str, x: Any) -> bool:
     if not isinstance(x, ArrayImpl) or not dtypes.is_inexact(x.dtype):
         return False
     value = np.asarray(x)
-    if value.dtype.isbuiltin != 1:
+    if not dtypes.is_native(value.dtype):
         value = value.astype(np.float32)
     return bool((np.isnan if kind == "nan" else np.isinf)(value).any())

@@ -18,7 +18,7 @@ def _convert_source(write, eqn, x):
     source, target = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
     if source == target:
         return x
-    if source.isbuiltin != 1 or target.isbuiltin != 1 or target == np.bool_ or source.kind == "c":
+    if not dtypes.is_native(source) or not dtypes.is_native(target) or target == np.bool_ or source.kind == "c":
         return None
     if source.kind == "f" and target.kind != "f" and target.kind != "c":
         return None  # saturates
@@ -63,7 +63,7 @@ def _bitcast(x, *, new_dtype):
 def _reduce_precision(x, *, exponent_bits, mantissa_bits):
     checked(p.reduce_precision_p, x, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
     dtype = x.dtype
-    if dtype.isbuiltin != 1:
+    if not dtypes.is_native(dtype):
         # float32 holds every value, and rounding to a narrower format does not depend on the carrier.
         info = dtypes.finfo(dtype)
         exponent_bits, mantissa_bits = min(exponent_bits, info.nexp), min(mantissa_bits, info.nmant)

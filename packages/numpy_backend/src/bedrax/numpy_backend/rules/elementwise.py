@@ -51,7 +51,7 @@ class Kernels(dict[Any, Any]):
 
             def kernel(*args):
                 y = compute(*[x.astype(wide) for x in args])
-                return np.asarray(y, dtype=out) if out.isbuiltin == 1 else narrow(y, out)
+                return np.asarray(y, dtype=out) if dtypes.is_native(out) else narrow(y, out)
         elif _gives(compute, dtype, out):
             kernel = compute  # the caller wraps numbers in arrays
         else:
@@ -87,7 +87,7 @@ _of_floats: dict[Any, Any] = {}
 
 def _gives(compute, dtype: np.dtype, out: np.dtype) -> bool:
     """Return whether `compute` is an operation of NumPy that gives `out` for operands of `dtype`."""
-    if not isinstance(compute, np.ufunc) or dtype.isbuiltin != 1:
+    if not isinstance(compute, np.ufunc) or not dtypes.is_native(dtype):
         return False
     return compute.resolve_dtypes((dtype,) * compute.nin + (None,) * compute.nout)[-1] == out
 
@@ -236,7 +236,7 @@ source_rules.add(p.stop_gradient_p, lambda write, eqn, x: x)
 def as_bits(x: np.ndarray) -> tuple[np.ndarray, int]:
     """Return the elements of an integer array as uint64 bit patterns, and their number of bits."""
     bits = dtypes.itemsize_bits(x.dtype)
-    if x.dtype.isbuiltin != 1:
+    if not dtypes.is_native(x.dtype):
         x = x.astype(np.int8)
     return x.astype(np.uint64) & np.uint64((1 << bits) - 1), bits
 
@@ -259,7 +259,7 @@ def _clz(x):
 
 def _small_int(y, dtype):
     y = np.asarray(y).astype(np.int32)
-    return y.astype(dtype) if dtype.isbuiltin == 1 else narrow(y, dtype)
+    return y.astype(dtype) if dtypes.is_native(dtype) else narrow(y, dtype)
 
 
 @numpy_rules.rule(p.integer_pow_p)
@@ -274,7 +274,7 @@ def _integer_pow(x, *, y):
 
 @source_rules.rule(p.integer_pow_p)
 def _integer_pow_source(write, eqn, x):
-    if eqn.params["y"] != 2 or eqn.invars[0].aval.dtype.isbuiltin != 1:
+    if eqn.params["y"] != 2 or not dtypes.is_native(eqn.invars[0].aval.dtype):
         return None
     write.is_new = True
     return f"{x} * {x}"
@@ -351,7 +351,7 @@ def _shift(prim, move, seen_as: str):
     def rule(x, y):
         checked(prim, x, y)
         dtype, bits = x.dtype, dtypes.itemsize_bits(x.dtype)
-        if dtype.isbuiltin != 1:
+        if not dtypes.is_native(dtype):
             x, y = x.astype(np.int8), y.astype(np.int8)
         seen = np.dtype(f"{seen_as}{x.dtype.itemsize}")
         unused = seen.type(8 * seen.itemsize - bits)
@@ -362,7 +362,7 @@ def _shift(prim, move, seen_as: str):
         else:
             out = np.where(inside, move(x, np.where(inside, y, 0).astype(seen)), seen.type(0))
         out = np.asarray(out)
-        return out.view(dtype) if dtype.isbuiltin == 1 else narrow(out.view(np.int8), dtype)
+        return out.view(dtype) if dtypes.is_native(dtype) else narrow(out.view(np.int8), dtype)
 
     numpy_rules.add(prim, rule, "nary")
 
@@ -387,7 +387,7 @@ def _mulhi(x, y):
 def total_order_key(x: np.ndarray) -> np.ndarray:
     """Return integers that compare like the floats in the total order of IEEE 754. Integers are unchanged."""
     if not dtypes.issubdtype(x.dtype, np.floating):
-        return x if x.dtype.isbuiltin == 1 else x.astype(np.int8)
+        return x if dtypes.is_native(x.dtype) else x.astype(np.int8)
     signed = np.dtype(f"i{x.dtype.itemsize}")
     bits = x.view(signed)
     # Negative floats have their sign bit set and grow downwards: flip the other bits.
@@ -464,7 +464,7 @@ def _mulhi_rule(x, y):
     if x.dtype != y.dtype or x.dtype.kind not in "iu" or (x.shape != y.shape and x.shape and y.shape):
         checked(p.mulhi_p, x, y)
     with np.errstate(all="ignore"):
-        if x.dtype.isbuiltin == 1:
+        if dtypes.is_native(x.dtype):
             return np.asarray(_mulhi(x, y))
         bits = dtypes.itemsize_bits(x.dtype)
         return narrow(np.asarray((x.astype(np.int32) * y.astype(np.int32)) >> bits), x.dtype)
@@ -484,7 +484,7 @@ def _pow(x, y):
         if x.dtype == y.dtype:
             return _pow_kernels[x.dtype](x, y)
         wide = native(x.dtype)
-        out = _power_of_integers(x.astype(wide), y if y.dtype.isbuiltin == 1 else y.astype(np.int32))
+        out = _power_of_integers(x.astype(wide), y if dtypes.is_native(y.dtype) else y.astype(np.int32))
     return out if wide == x.dtype else out.astype(x.dtype)
 
 
@@ -539,7 +539,7 @@ def _select_n(which, *cases):
             checked(p.select_n_p, which, *cases)
         return np.where(which, cases[1], cases[0])
     checked(p.select_n_p, which, *cases)
-    if which.dtype.isbuiltin != 1:
+    if not dtypes.is_native(which.dtype):
         which = which.astype(np.int8)
     out = cases[0]
     for i, case in enumerate(cases[1:], 1):

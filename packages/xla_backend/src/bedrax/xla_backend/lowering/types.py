@@ -310,7 +310,7 @@ def dense(array: np.ndarray, shape: Sequence[int] | None = None) -> Attribute:
     kind = dtype.kind
     if kind == "b":
         buffer = buffer.astype(np.uint8)
-    elif kind not in "iufc" or dtype.isbuiltin != 1:
+    elif kind not in "iufc" or not dtypes.is_native(dtype):
         buffer = buffer.view(np.dtype(f"u{dtype.itemsize}")) if dtype.itemsize else buffer.astype(np.uint8)
     if buffer.ndim == 0:
         buffer = buffer.reshape(1)
