@@ -47,6 +47,8 @@ class Kernels(dict[Any, Any]):
         aval = scalar_aval(dtype)
         out = self.prim.abstract_eval(*[aval] * self.arity, **self.params).dtype
         wide, compute = native(dtype), self.compute
+        if dtype.kind == "f":
+            compute = _of_floats.get(compute, compute)
         if wide != dtype:
 
             def kernel(*args):
@@ -162,11 +164,23 @@ def _round_away(x):
 
 def _logistic(x):
     if x.dtype.kind == "c":
-        return 1 / (1 + np.exp(-x))
+        low = x.real < 0
+        e, one = np.exp(np.where(low, x, -x)), x.dtype.type(1)
+        return np.where(low, e, one) / (one + e)
     # exp of an operand <= 0 cannot overflow.
     e = np.exp(-np.abs(x))
     one = x.dtype.type(1)
     return np.where(x >= 0, one, e) / (one + e)
+
+
+def _log1p(x):
+    if x.dtype.kind != "c":
+        return np.log1p(x)
+    y, a, b = np.array(np.log1p(x)), x.real, x.imag
+    # NumPy's real part is the logarithm of |1 + x|, in which small numbers vanish.
+    near = (np.abs(a) < 0.5) & (np.abs(b) < 0.5)
+    y.real = np.where(near, np.log1p(a * (2 + a) + b * b) / 2, y.real)
+    return y
 
 
 def _log2(x):
@@ -191,7 +205,7 @@ for _prim, _compute in (
     (p.expm1_p, np.expm1),
     (p.log_p, np.log),
     (p.log2_p, _log2),
-    (p.log1p_p, np.log1p),
+    (p.log1p_p, _log1p),
     (p.logistic_p, _logistic),
     (p.sqrt_p, np.sqrt),
     (p.cbrt_p, np.cbrt),
@@ -407,7 +421,7 @@ def _in_total_order(prim, compare):
     numpy_rules.add(prim, rule, "nary")
 
 
-_of_floats.update({_div: np.divide, _rem: np.fmod, _atan2: np.arctan2})
+_of_floats.update({_div: np.divide, _rem: np.fmod, _atan2: np.arctan2, _log1p: np.log1p})
 
 for _prim, _compute in (
     (p.add_p, np.add),
