@@ -78,7 +78,8 @@ class Windows(NamedTuple):
 
     def slices(self, offset: Sequence[int], out_shape: Sequence[int]) -> tuple[list[Any], list[Any], tuple[Any, ...]]:
         """Start, limit and stride, in the padded operand, of the elements at `offset` of all windows."""
-        start = [o * d for o, d in zip(offset, self.window_dilation)]
+        # Without windows, the operand may end before the offset.
+        start = [o * d if n else 0 for o, d, n in zip(offset, self.window_dilation, out_shape)]
         limit = [s + (n - 1) * stride + 1 if n else s for s, n, stride in zip(start, out_shape, self.window_strides)]
         return start, limit, self.window_strides
 

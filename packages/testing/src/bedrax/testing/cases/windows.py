@@ -29,7 +29,7 @@ def _loop(reduce, init, window, strides, padding, base=None, dilation=None):
             pads = [(t // 2, t - t // 2) for t in totals]
         elif padding == "VALID":
             pads = [(0, 0)] * len(sizes)
-        shape = [(lo + n + hi - w) // s + 1 for (lo, hi), n, w, s in zip(pads, sizes, spans, strides)]
+        shape = [max(0, (lo + n + hi - w) // s + 1) for (lo, hi), n, w, s in zip(pads, sizes, spans, strides)]
         out = np.empty(shape, x.dtype)
         for at in np.ndindex(*shape):
             values = [init]
@@ -49,6 +49,7 @@ _GEOMETRIES = {
     "strided": ((2, 3), (2, 2), ((1, 0), (2, 1))),
     "dilated": ((2, 2), (1, 2), ((0, 1), (1, 0)), (2, 1), (1, 2)),
     "cropped": ((2, 1), (1, 1), ((-1, 0), (0, -1))),
+    "none": ((9, 2), (1, 2), "VALID"),
 }
 _KNOWN = (
     (p.reduce_window_sum_p, e.add, 0, np.sum),
