@@ -8,6 +8,7 @@ import pytest
 from bedrax import lax
 from bedrax.core import staging
 from bedrax.core.avals import aval_of
+from bedrax.lax.decompositions.convolution import sum_of_products
 
 X = np.ones((2, 4, 7, 8), np.float32)
 K = np.ones((6, 4, 3, 2), np.float32)
@@ -119,3 +120,21 @@ def test_errors(args, options, error, message):
     x, k, *rest = args
     with pytest.raises(error, match=re.escape(message)):
         shape_of(lambda x, k: lax.conv_general_dilated(x, k, *rest, **options), x, k)
+
+
+def test_sums_of_products_without_places_or_elements_of_the_window():
+    """GPUs convolve integers in this way."""
+    for space, window, places in ((1, 3, 0), (4, 0, 5), (5, 3, 3)):
+        x, k = np.ones((1, 2, space), np.int32), np.ones((3, 2, window), np.int32)
+        numbers = lax.conv_dimension_numbers(x.shape, k.shape, None)
+        found = sum_of_products(
+            x,
+            k,
+            window_strides=(1,),
+            padding=((0, 0),),
+            lhs_dilation=(1,),
+            rhs_dilation=(1,),
+            dimension_numbers=numbers,
+        )
+        assert found.dtype == np.int32
+        np.testing.assert_array_equal(np.asarray(found), np.full((1, 3, places), 2 * window))

@@ -10,7 +10,8 @@ import numpy as np
 from bedrax.core import dims
 from bedrax.core.avals import aval_of
 from bedrax.core.typing import ArrayLike
-from bedrax.lax.primitives.contractions import dot_general
+from bedrax.lax.filling import full
+from bedrax.lax.primitives.contractions import dot_general, product_dtype
 from bedrax.lax.primitives.elementwise import add
 from bedrax.lax.primitives.shaping import pad, reshape, transpose
 from bedrax.lax.primitives.shaping import slice as strided_slice
@@ -61,7 +62,8 @@ def sum_of_products(
     places = [dims.stride_dim(m, k, s) for m, k, s in zip(sizes, spans, window_strides, strict=True)]
     total = None
     for offset in itertools.product(*map(range, window)):
-        starts = [o * d for o, d in zip(offset, rhs_dilation, strict=True)]
+        # Without places, the input may end before the offset.
+        starts = [o * d if m else 0 for o, d, m in zip(offset, rhs_dilation, places, strict=True)]
         ends = [a + dims.non_negative((m - 1) * s + 1) for a, m, s in zip(starts, places, window_strides, strict=True)]
         cut = strided_slice(x, (0, 0, *starts, 0), (groups, batch, *ends, inner), (1, 1, *window_strides, 1))
         columns = strided_slice(kernel, (*offset, 0, 0, 0), (*[o + 1 for o in offset], inner, groups, outer // groups))
@@ -73,6 +75,9 @@ def sum_of_products(
             preferred_element_type,
         )
         total = product if total is None else add(total, product)
+    if total is None:  # the window has no elements
+        dtype = preferred_element_type or product_dtype(aval_of(lhs).dtype, aval_of(rhs).dtype)
+        total = full((groups, batch, *places, outer // groups), 0, dtype)
     out = reshape(transpose(total, (*range(1, n + 2), 0, n + 2)), (batch, *places, outer))
     spec = numbers.out_spec
     place = {spec[0]: 0, spec[1]: n + 1, **{d: i + 1 for i, d in enumerate(spec[2:])}}
