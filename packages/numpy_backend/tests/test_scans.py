@@ -31,3 +31,14 @@ def test_narrow_sums_are_formed_in_a_wider_type(way):
     assert to_numpy(way(p.cumsum_p)(x.astype("bfloat16"), axis=0, reverse=False))[0][-1] == 600
     ints = np.arange(-5, 5, dtype=np.int8)
     assert to_numpy(way(p.cummax_p)(ints, axis=0, reverse=True))[0].tolist() == [4] * 10
+
+
+@pytest.mark.parametrize("way", [p.parallel, p.sequential])
+def test_narrow_recurrences_are_formed_in_a_wider_type(way):
+    """Derivatives of the other reductions are recurrences. Rounded pairs lost a seventh of the largest value."""
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(0.98, 1.02, 3000).astype("bfloat16"), rng.uniform(-1, 1, 3000).astype("bfloat16")
+    exact = numpy_rules[p.linear_recurrence_p](a.astype("f8"), b.astype("f8"), axis=0, reverse=False)
+    found = to_numpy(way(p.linear_recurrence_p)(a, b, axis=0, reverse=False))[0]
+    assert found.dtype == a.dtype
+    assert np.abs(found.astype("f8") - exact).max() < 0.005 * np.abs(exact).max()

@@ -307,16 +307,14 @@ def _affine(x: list, y: list) -> list:
 
 def parallel(prim: Primitive) -> Callable[..., Any]:
     """The primitive by `prefix_scan`; half-precision sums and products are formed in float32."""
-    if prim is linear_recurrence_p:
-        return lambda a, b, *, axis, reverse: prefix_scan(_affine, [a, b], axis, reverse)[1]
-    combine = combiners[prim]
+    combine = _affine if prim is linear_recurrence_p else lambda p, q: [combiners[prim](p[0], q[0])]
 
-    def fun(x, *, axis, reverse):
-        dtype = aval_of(x).dtype
+    def fun(*operands, axis, reverse):
+        dtype = aval_of(operands[0]).dtype
         narrow = prim not in (cummax_p, cummin_p) and dtype.itemsize < 4 and dtypes.issubdtype(dtype, np.floating)
         if narrow:
-            x = convert_element_type(x, np.float32)
-        (out,) = prefix_scan(lambda p, q: [combine(p[0], q[0])], [x], axis, reverse)
+            operands = [convert_element_type(x, np.float32) for x in operands]
+        out = prefix_scan(combine, list(operands), axis, reverse)[-1]
         return convert_element_type(out, dtype) if narrow else out
 
     return fun
