@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bedrax import lax
-from bedrax.core import staging
+from bedrax.core import config, staging
 from bedrax.core.avals import aval_of
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -141,3 +141,22 @@ def test_scatter_apply_is_applied_once_per_occurrence():
 def test_errors(fun, error, message):
     with pytest.raises(error, match=re.escape(message)):
         stage(fun, X)
+
+
+@pytest.mark.parametrize("size", [5, 300])
+def test_positions_of_index_take_wrap_around_in_their_own_dtype(size):
+    x = np.arange(size, dtype=np.float32)
+    for dtype in (np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64):
+        info = np.iinfo(dtype)
+        index = np.array([info.min, info.max, info.max - 7, 3], dtype)
+        with config.enable_x64(True):
+            found = np.asarray(lax.index_take(x, (index,), (0,)))
+        assert found.tolist() == [int(i) % size for i in index], dtype
+
+
+def test_a_complex_value_fills_only_complex_windows():
+    with pytest.raises(TypeError, match="fill_value is complex, got 1j for elements of float32"):
+        lax.gather(X, I, GATHER, (1, 4), mode="fill", fill_value=1j)
+    far = np.array([[7]], np.int32)
+    filled = lax.gather(X.astype(np.complex64), far, GATHER, (1, 4), mode="fill", fill_value=1j)
+    assert np.asarray(filled).tolist() == [[1j] * 4]

@@ -432,6 +432,8 @@ def gather(
         fill = _default_fill(dtypes.dtype_of(operand))
     else:
         fill = _canonical_fill(fill_value)
+        if isinstance(fill, complex) and not dtypes.is_complex(dtypes.dtype_of(operand)):
+            raise TypeError(f"gather: fill_value is complex, got {fill!r} for elements of {dtypes.dtype_of(operand)}")
     return gather_p.bind(
         operand,
         start_indices,
@@ -639,12 +641,15 @@ def index_take(src: ArrayLike, idxs: Sequence[Any], axes: Sequence[int]) -> Arra
     aval = aval_of(src)
     axes = tuple(shaping.canonical_axis(a, aval.ndim) for a in axes)
     columns = []
+    counting = positions.dtype_for(*aval.shape)
     for idx, axis in zip(idxs, axes, strict=True):
-        idx = conversions.convert_element_type(idx, positions.dtype_for(*aval.shape))
+        # An index of more bits wraps around before it is converted, one of fewer afterwards: its dtype may lack the size.
+        if aval_of(idx).dtype.itemsize < counting.itemsize:
+            idx = conversions.convert_element_type(idx, counting)
         bound = filling.full_like(idx, aval.shape[axis])
         rem = elementwise.rem(idx, bound)
         rem = elementwise.select(elementwise.lt(rem, filling.full_like(rem, 0)), elementwise.add(rem, bound), rem)
-        columns.append(shaping.expand_dims(rem, (1,)))
+        columns.append(shaping.expand_dims(conversions.convert_element_type(rem, counting), (1,)))
     sizes = tuple(1 if d in axes else n for d, n in enumerate(aval.shape))
     numbers = GatherDimensionNumbers(tuple(range(1, aval.ndim - len(axes) + 1)), tuple(sorted(axes)), axes)
     return gather(src, shaping.concatenate(columns, 1), numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
