@@ -1,4 +1,4 @@
-"""Elementwise functions by arithmetic: powers, polynomials, logarithms, and the high half of a product."""
+"""Elementwise functions by arithmetic: powers, polynomials, logarithms, functions of complex numbers, and the high half of a product."""
 
 from __future__ import annotations
 
