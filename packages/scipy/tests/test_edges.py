@@ -121,3 +121,33 @@ def test_the_density_of_the_uniform_distribution_at_nan_is_nan():
     x = np.float32([np.nan, 0.5, 3])
     for function in ("pdf", "logpdf"):
         close(getattr(bs.stats.uniform, function)(x), getattr(st.uniform, function)(x))
+
+
+@pytest.mark.parametrize("dtype, rtol", [(np.float16, 2e-3), (jnp.bfloat16, 2e-2)])
+def test_distributions_of_short_floats_are_computed_in_float32(dtype, rtol):
+    def check(function, oracle, *args):
+        args = [jnp.asarray(a, dtype) for a in args]
+        got = function(*args)
+        assert got.dtype == dtype
+        np.testing.assert_allclose(
+            np.asarray(got, np.float64), oracle(*(np.asarray(a, np.float64) for a in args)), rtol=rtol
+        )
+
+    counts = [90.0, 100, 110]
+    check(bs.stats.binom.pmf, st.binom.pmf, counts, 200.0, 0.5)
+    check(bs.stats.poisson.pmf, st.poisson.pmf, counts, 100.0)
+    check(bs.stats.poisson.entropy, st.poisson.entropy, [1.0, 20, 100])
+    check(bs.stats.norm.logpdf, st.norm.logpdf, [300.0, -300])  # the square is more than the largest float16
+    check(bs.stats.cauchy.logpdf, st.cauchy.logpdf, [300.0, 49984])
+    check(bs.stats.multivariate_normal.pdf, st.multivariate_normal.pdf, [1.0, 3], [0.0, 0], [[1.0, 0], [0, 2]])
+    check(bs.stats.dirichlet.pdf, st.dirichlet.pdf, [0.25, 0.75], [30.0, 90])
+    got = bs.stats.multinomial.pmf(np.array([257, 257]), 514, jnp.asarray([0.5, 0.5], dtype))
+    assert got.dtype == dtype
+    np.testing.assert_allclose(float(got), st.multinomial.pmf([257, 257], 514, [0.5, 0.5]), rtol=rtol)
+
+
+def test_densities_of_large_samples_of_short_floats():
+    sample = np.random.default_rng(0).normal(size=10000).astype(np.float32)
+    sample16 = jnp.asarray(sample, np.float16)
+    close(bs.stats.gaussian_kde(sample16).neff, 10000)
+    np.testing.assert_allclose(bs.stats.gaussian_kde(sample16)(0.0), st.gaussian_kde(sample)(0.0), rtol=1e-2)

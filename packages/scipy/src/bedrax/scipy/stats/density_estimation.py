@@ -6,8 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import bedrax.numpy as jnp
 from bedrax import lax, pytree, random
+from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike
 from bedrax.numpy.arguments import inexact
@@ -22,7 +25,7 @@ class gaussian_kde:
     """A density estimated from a sample: the mean of normal densities around its points.
 
     Args:
-      dataset: points in columns, of shape ``[d, n]``, or numbers ``[n]``.
+      dataset: points in columns, of shape ``[d, n]``, or numbers ``[n]``. Floats narrower than float32 become float32.
       bw_method: the width of the kernels, as a factor of the sample's covariance: "scott" (the default),
         "silverman", a number, or a function of the estimate.
       weights: of the points, of shape ``[n]``; None is equal weights.
@@ -47,6 +50,9 @@ class gaussian_kde:
             (dataset,) = inexact("gaussian_kde", dataset)
         else:
             dataset, weights = inexact("gaussian_kde", dataset, weights)
+        if dtypes.finfo(dataset.dtype).bits < 32:  # the sum of squared weights would be 0
+            dataset = dataset.astype(np.float32)
+            weights = weights if weights is None else weights.astype(np.float32)
         dataset = jnp.atleast_2d(dataset)
         if jnp.iscomplexobj(dataset):
             raise NotImplementedError(f"gaussian_kde takes real data, got {dataset.dtype}")

@@ -8,6 +8,7 @@ from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike
 from bedrax.numpy.arguments import inexact
+from bedrax.scipy.defining import widened
 from bedrax.scipy.special import gammaln, xlogy
 
 __all__ = ["logpdf", "pdf"]
@@ -30,7 +31,17 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
       >>> jax.scipy.stats.dirichlet.logpdf(jnp.array([0.2, 0.3, 0.5]), jnp.array([1., 2., 3.])).round(3)
       Array(1.5040001, dtype=float32)
     """
-    x, alpha = inexact("dirichlet.logpdf", x, alpha)
+    return _evaluated("dirichlet.logpdf", _logpdf, x, alpha)
+
+
+def _evaluated(name: str, formula, x, alpha) -> Array:
+    x, alpha = inexact(name, x, alpha)
+    # The given coordinates are rounded: they add up to 1 as far as their dtype can tell.
+    tolerance = 10 * alpha.size * float(dtypes.finfo(x.dtype).eps)
+    return widened(lambda x, alpha: formula(x, alpha, tolerance))(x, alpha)
+
+
+def _logpdf(x, alpha, tolerance):
     if alpha.ndim != 1:
         raise ValueError(f"dirichlet: alpha is a vector, got shape {alpha.shape}")
     n = alpha.shape[0]
@@ -38,7 +49,6 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
         raise ValueError(f"dirichlet: axis 0 of x is as long as alpha, or one less; got {x.shape} and {alpha.shape}")
     if not dims.definitely_equal(x.shape[0], n):
         x = jnp.concatenate([x, 1 - jnp.sum(x, axis=0, keepdims=True)])
-    tolerance = 10 * n * float(dtypes.finfo(x.dtype).eps)
     inside = jnp.all(x >= 0, axis=0) & (abs(1 - jnp.sum(x, axis=0)) < tolerance)
     column = alpha.reshape((n,) + (1,) * (x.ndim - 1))
     powers = jnp.sum(xlogy(column - 1, jnp.where(inside, x, 0.5)), axis=0)
@@ -46,6 +56,7 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     return jnp.where(inside, powers - normalizer, -jnp.inf)
 
 
+@one_program(everywhere=True)
 def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """The density at `x`; arguments as for `logpdf`.
 
@@ -54,4 +65,4 @@ def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
       >>> jax.scipy.stats.dirichlet.pdf(jnp.array([0.2, 0.3, 0.5]), jnp.array([1., 2., 3.])).round(3)
       Array(4.5, dtype=float32)
     """
-    return jnp.exp(logpdf(x, alpha))
+    return _evaluated("dirichlet.pdf", lambda *args: jnp.exp(_logpdf(*args)), x, alpha)

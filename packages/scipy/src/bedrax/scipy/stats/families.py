@@ -3,7 +3,7 @@
 A distribution states the formulas that are known: the logarithm of its density and some distribution functions, for
 location 0 and scale 1. `location_scale` and `discrete` make from them the functions of every `jax.scipy.stats` module:
 they promote the arguments, shift and scale, give the values outside of the support, and derive the other functions
-(``sf = 1 - cdf``, ``logcdf = log(cdf)``, ...).
+(``sf = 1 - cdf``, ``logcdf = log(cdf)``, ...). Floats narrower than float32 are computed in float32.
 
 A formula is only ever evaluated inside the support: outside, it gets an inner point and its value is replaced, so that
 derivatives there are zero and not NaN.
@@ -20,7 +20,7 @@ from bedrax import lax
 from bedrax.core.array import Array
 from bedrax.core.defining import REQUIRED, named, taking, with_example
 from bedrax.core.one_program import one_program
-from bedrax.scipy.defining import floats
+from bedrax.scipy.defining import floats, widened
 
 _WHAT = {
     "logpdf": "The logarithm of the density of {1} at `x`.",
@@ -133,7 +133,7 @@ def location_scale(
             evaluate = _inside(name, formula, count, support, scaled)
         title = f"{distribution.split()[-1]}.{name}"
         return _function(
-            lambda *args: evaluate(*floats(title, *args)),
+            lambda *args: widened(evaluate)(*floats(title, *args)),
             name,
             module,
             {argument: REQUIRED, **tail},
@@ -210,14 +210,15 @@ def discrete(
             formula = lambda k, *rest, f=formula: jnp.where(jnp.isnan(k), jnp.nan, f(k, *rest))
 
         def evaluate(*args):
-            args = floats(f"{distribution.split()[-1]}.{name}", *args)
             if not located:
                 return formula(*args)
             *args, loc = args
             return formula(args[0] - loc, *args[1:])
 
+        title = f"{distribution.split()[-1]}.{name}"
+        fun = lambda *args: widened(evaluate)(*floats(title, *args))
         return _function(
-            evaluate, name, module, tail, _documentation(name, argument, distribution, meanings, examples[spec])
+            fun, name, module, tail, _documentation(name, argument, distribution, meanings, examples[spec])
         )
 
     return [function(spec) for spec in examples]

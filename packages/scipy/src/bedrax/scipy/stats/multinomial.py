@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import bedrax.numpy as jnp
+from bedrax import lax
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike
 from bedrax.numpy.arguments import inexact
+from bedrax.scipy.defining import widened
 from bedrax.scipy.special import gammaln, xlogy
 
 __all__ = ["logpmf", "pmf"]
+
+
+def _logpmf(p, x, n):
+    # Counts in a narrow dtype may not add up exactly.
+    x, n = (lax.convert_element_type(v, p.dtype) for v in (x, n))
+    inside = (jnp.sum(x, axis=-1) == n) & jnp.all(x >= 0, axis=-1)
+    counts = jnp.where(inside[..., None], x, 0)
+    out = gammaln(n + 1) + jnp.sum(xlogy(counts, p) - gammaln(counts + 1), axis=-1)
+    return jnp.where(inside, out, -jnp.inf)
+
+
+def _of_arguments(name: str, formula, x, n, p) -> Array:
+    p = lax.convert_element_type(p, inexact(name, x, p)[0].dtype)
+    return widened(lambda p: formula(p, jnp.asarray(x), jnp.asarray(n)))(p)
 
 
 @one_program(everywhere=True)
@@ -26,14 +42,10 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
       >>> jax.scipy.stats.multinomial.logpmf(jnp.array([1, 2]), 3, jnp.array([0.5, 0.5])).round(3)
       Array(-0.98100007, dtype=float32)
     """
-    x, p = inexact("multinomial.logpmf", x, p)
-    n = jnp.asarray(n).astype(x.dtype)
-    inside = (jnp.sum(x, axis=-1) == n) & jnp.all(x >= 0, axis=-1)
-    counts = jnp.where(inside[..., None], x, 0)
-    out = gammaln(n + 1) + jnp.sum(xlogy(counts, p) - gammaln(counts + 1), axis=-1)
-    return jnp.where(inside, out, -jnp.inf)
+    return _of_arguments("multinomial.logpmf", _logpmf, x, n, p)
 
 
+@one_program(everywhere=True)
 def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """The probability of the counts `x`; arguments as for `logpmf`.
 
@@ -42,4 +54,4 @@ def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
       >>> jax.scipy.stats.multinomial.pmf(jnp.array([1, 2]), 3, jnp.array([0.5, 0.5])).round(3)
       Array(0.37500003, dtype=float32)
     """
-    return jnp.exp(logpmf(x, n, p))
+    return _of_arguments("multinomial.pmf", lambda *args: jnp.exp(_logpmf(*args)), x, n, p)

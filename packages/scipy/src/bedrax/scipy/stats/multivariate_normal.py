@@ -10,6 +10,7 @@ from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike
 from bedrax.numpy.arguments import aligned, inexact
+from bedrax.scipy.defining import widened
 
 __all__ = ["logpdf", "pdf"]
 
@@ -35,12 +36,16 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
     """
     if allow_singular is not None:
         raise NotImplementedError("multivariate_normal.logpdf: allow_singular is not supported; leave it out.")
-    return _logpdf(x, mean, cov)
+    return _evaluated(x, mean, cov, log=True)
 
 
-@one_program(everywhere=True)
+@one_program(static=("log",), everywhere=True)
+def _evaluated(x, mean, cov, *, log):
+    formula = _logpdf if log else lambda *args: jnp.exp(_logpdf(*args))
+    return widened(formula)(*inexact("multivariate_normal.logpdf", x, mean, cov))
+
+
 def _logpdf(x, mean, cov):
-    x, mean, cov = inexact("multivariate_normal.logpdf", x, mean, cov)
     if mean.ndim == 0:  # every element is a normal variable of its own
         if cov.ndim:
             raise ValueError(f"multivariate_normal.logpdf: for a scalar mean cov is a scalar, got shape {cov.shape}")
@@ -72,4 +77,4 @@ def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
       >>> jax.scipy.stats.multivariate_normal.pdf(jnp.array([0., 1.]), jnp.zeros(2), jnp.eye(2)).round(3)
       Array(0.097, dtype=float32)
     """
-    return jnp.exp(logpdf(x, mean, cov))
+    return _evaluated(x, mean, cov, log=False)

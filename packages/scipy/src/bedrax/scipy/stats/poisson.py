@@ -11,7 +11,7 @@ from bedrax import lax
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike
-from bedrax.scipy.defining import floats
+from bedrax.scipy.defining import floats, widened
 from bedrax.scipy.special import entr, gammaincc, gammaln, xlogy
 from bedrax.scipy.stats.families import discrete, whole
 
@@ -87,4 +87,4 @@ def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
       >>> jax.scipy.stats.poisson.entropy(jnp.array([1., 1.5])).round(3)
       Array([1.3050001, 1.539    ], dtype=float32)
     """
-    return _entropy(floats("poisson.entropy", mu, loc)[0])
+    return widened(_entropy)(floats("poisson.entropy", mu, loc)[0])
