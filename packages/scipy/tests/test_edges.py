@@ -8,6 +8,7 @@ import scipy.stats as st
 
 import bedrax.numpy as jnp
 from bedrax import scipy as bs
+from bedrax.autodiff import grad
 from bedrax.core.jitting import jit
 from bedrax.testing import oracles
 
@@ -151,3 +152,12 @@ def test_densities_of_large_samples_of_short_floats():
     sample16 = jnp.asarray(sample, np.float16)
     close(bs.stats.gaussian_kde(sample16).neff, 10000)
     np.testing.assert_allclose(bs.stats.gaussian_kde(sample16)(0.0), st.gaussian_kde(sample)(0.0), rtol=1e-2)
+
+
+def test_gumbel_distributions_far_in_their_tails():
+    z = np.float32([-300, -80, -20.5, -1, -0.3, 0, 1, 4])
+    close(bs.stats.gumbel_l.logcdf(z), st.gumbel_l.logcdf(z.astype(np.float64)))
+    close(bs.stats.gumbel_r.logsf(-z), st.gumbel_r.logsf(-z.astype(np.float64)))
+    close(grad(bs.stats.gumbel_r.logsf)(300.0), -1)
+    for fun, at in ((bs.stats.gumbel_l, np.inf), (bs.stats.gumbel_r, -np.inf)):
+        assert fun.logpdf(at) == -np.inf and fun.pdf(at) == 0

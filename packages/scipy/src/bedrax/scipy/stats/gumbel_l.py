@@ -2,7 +2,7 @@
 
 import bedrax.numpy as jnp
 from bedrax.scipy.stats.families import location_scale
-from bedrax.scipy.stats.gumbel_r import log_complement
+from bedrax.scipy.stats.gumbel_r import log_complement, log_density
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
@@ -42,9 +42,9 @@ logpdf, pdf, cdf, logcdf, sf, logsf, ppf = location_scale(
         """,
     },
     first="p",
-    logpdf=lambda z: z - jnp.exp(z),
+    logpdf=log_density,
     cdf=lambda z: -jnp.expm1(-jnp.exp(z)),
-    logcdf=lambda z: log_complement(jnp.exp(z)),
+    logcdf=lambda z: log_complement(z),
     logsf=lambda z: -jnp.exp(z),
     ppf=lambda q: jnp.log(-jnp.log1p(-q)),
 )

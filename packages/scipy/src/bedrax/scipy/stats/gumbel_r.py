@@ -9,10 +9,18 @@ from bedrax.scipy.stats.families import location_scale
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 
-def log_complement(u: Array) -> Array:
-    """``log(1 - exp(-u))`` for u >= 0."""
-    large = u > 0.7
-    return jnp.where(large, jnp.log1p(-jnp.exp(-u)), jnp.log(-jnp.expm1(-jnp.where(large, 0.7, u))))
+def log_complement(z: Array) -> Array:
+    """``log(1 - exp(-exp(z)))``."""
+    small, large = z < -20, z > -0.36
+    near = jnp.log(-jnp.expm1(-jnp.exp(jnp.where(small | large, -1, z))))
+    far = jnp.log1p(-jnp.exp(-jnp.exp(jnp.where(large, z, 0))))
+    # exp(z) is the whole difference where z is very small, and may vanish.
+    return jnp.where(small, z - jnp.exp(z) / 2, jnp.where(large, far, near))
+
+
+def log_density(z: Array) -> Array:
+    """``z - exp(z)``, without a difference of infinities."""
+    return jnp.where(z == jnp.inf, -jnp.inf, z - jnp.exp(z))
 
 
 logpdf, pdf, cdf, logcdf, sf, logsf, ppf = location_scale(
@@ -51,9 +59,9 @@ logpdf, pdf, cdf, logcdf, sf, logsf, ppf = location_scale(
         """,
     },
     first="p",
-    logpdf=lambda z: -z - jnp.exp(-z),
+    logpdf=lambda z: log_density(-z),
     logcdf=lambda z: -jnp.exp(-z),
     sf=lambda z: -jnp.expm1(-jnp.exp(-z)),
-    logsf=lambda z: log_complement(jnp.exp(-z)),
+    logsf=lambda z: log_complement(-z),
     ppf=lambda q: -jnp.log(-jnp.log(q)),
 )
