@@ -161,3 +161,14 @@ def test_gumbel_distributions_far_in_their_tails():
     close(grad(bs.stats.gumbel_r.logsf)(300.0), -1)
     for fun, at in ((bs.stats.gumbel_l, np.inf), (bs.stats.gumbel_r, -np.inf)):
         assert fun.logpdf(at) == -np.inf and fun.pdf(at) == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float16, jnp.bfloat16])
+def test_trends_and_spectra_of_short_floats(dtype):
+    x = jnp.asarray(np.arange(256) % 37 - 18, dtype)
+    exact = np.asarray(x, np.float64)
+    for function in (bs.signal.welch, lambda *args: bs.signal.csd(args[0], args[0], args[1])):
+        np.testing.assert_allclose(function(x, 44100.0)[1], ss.welch(exact, 44100.0)[1], rtol=1e-4, atol=1e-10)
+    line = jnp.asarray(4.0 * np.arange(64), dtype)
+    assert bs.signal.detrend(line).dtype == dtype
+    np.testing.assert_allclose(np.asarray(bs.signal.detrend(line), np.float32), 0, atol=1e-3)

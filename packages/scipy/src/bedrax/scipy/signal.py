@@ -232,6 +232,11 @@ def correlate2d(
 # ---- trends ---------------------------------------------------------------------------------------------
 
 
+def _widened(x: Array) -> Array:
+    """`x`, with floats narrower than float32 as float32: sums of them overflow."""
+    return x.astype(np.float32) if dtypes.finfo(x.dtype).bits < 32 else x
+
+
 def _without_line(x: Array) -> Array:
     """`x` minus the line of least squares along its last axis."""
     n = x.shape[-1]
@@ -276,9 +281,10 @@ def detrend(
         raise ValueError(f"detrend: breakpoints are in [0, {n}], the length of the axis; got {bp}")
     if not n:
         return data
-    x = jnp.moveaxis(data, axis, -1)
+    x = jnp.moveaxis(_widened(data), axis, -1)
     pieces = [_without_line(x[..., a:b]) for a, b in itertools.pairwise(cuts)]
-    return jnp.moveaxis(jnp.concatenate(pieces, axis=-1) if len(pieces) > 1 else pieces[0], -1, axis)
+    out = jnp.concatenate(pieces, axis=-1) if len(pieces) > 1 else pieces[0]
+    return jnp.moveaxis(out.astype(data.dtype), -1, axis)
 
 
 # ---- spectra --------------------------------------------------------------------------------------------
@@ -382,7 +388,7 @@ def _spectra(
     """
     one_of(name, "boundary", boundary, _BOUNDARIES)
     one_of(name, "scaling", scaling, ("density", "spectrum"))
-    x, *others = inexact(name, x, *(() if y is None else (y,)))
+    x, *others = map(_widened, inexact(name, x, *(() if y is None else (y,))))
     y = others[0] if others else None
     axis = axis_index(axis, x.ndim)
     x = jnp.moveaxis(x, axis, -1)
