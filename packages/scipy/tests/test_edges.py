@@ -172,3 +172,26 @@ def test_trends_and_spectra_of_short_floats(dtype):
     line = jnp.asarray(4.0 * np.arange(64), dtype)
     assert bs.signal.detrend(line).dtype == dtype
     np.testing.assert_allclose(np.asarray(bs.signal.detrend(line), np.float32), 0, atol=1e-3)
+
+
+@pytest.mark.parametrize("window", ["hann", "hamming", "blackman", "boxcar"])
+def test_spectra_of_segments_of_one_sample(window):
+    x, options = np.float32([1, 2, 3]), {"nperseg": 1, "noverlap": 0, "window": window}
+    close(bs.signal.welch(x, detrend=False, **options)[1], ss.welch(x, detrend=False, **options)[1])
+    z = bs.signal.stft(x, **options)[2]
+    close(z, ss.stft(x, **options)[2])
+    close(bs.signal.istft(z, input_onesided=False, **options)[1], x)
+
+
+def test_a_list_is_a_window():
+    x, window = np.arange(16, dtype=np.float32) % 5, [1.0, 2.0, 2.0, 1.0]
+    z = bs.signal.stft(x, window=window, nperseg=4)[2]
+    close(z, ss.stft(x, window=window, nperseg=4)[2])
+    close(bs.signal.istft(z, window=window)[1], ss.istft(np.asarray(z), window=window)[1])
+
+
+def test_the_cross_spectrum_with_nothing_is_nothing():
+    some, nothing = np.ones((2, 8), np.float32), np.ones((2, 0), np.float32)
+    for x, y in ((some, nothing), (nothing, some)):
+        for ours, expected in zip(bs.signal.csd(x, y), ss.csd(x, y), strict=True):
+            assert ours.shape == expected.shape

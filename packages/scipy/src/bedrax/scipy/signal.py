@@ -296,12 +296,15 @@ _COSINE_WINDOWS = {"hann": (0.5, 0.5), "hamming": (0.54, 0.46), "blackman": (0.4
 def _window(window, nperseg: int) -> Array | np.ndarray:
     """The periodic window of a name, or the given values of a window."""
     if isinstance(window, str) and window in _COSINE_WINDOWS:
+        if nperseg == 1:  # the sum of the coefficients may be 0
+            return np.ones(1)
         t = 2 * math.pi * np.arange(nperseg) / nperseg
         return sum((-1) ** k * a * np.cos(k * t) for k, a in enumerate(_COSINE_WINDOWS[window]))
     if isinstance(window, str | tuple):
         from scipy.signal import get_window  # other windows are SciPy's, computed on the host
 
         return get_window(window, nperseg)
+    window = window if hasattr(window, "ndim") else np.asarray(window)
     if window.ndim != 1 or window.shape[0] != nperseg:
         raise ValueError(f"window must have shape ({nperseg},), the value of nperseg; got {window.shape}")
     return window
@@ -394,6 +397,8 @@ def _spectra(
     x = jnp.moveaxis(x, axis, -1)
     if y is not None:
         y = jnp.moveaxis(y, axis, -1)
+        if any(dims.is_constant_dim(v.shape[-1]) and not v.shape[-1] for v in (x, y)):
+            x, y = x[..., :0], y[..., :0]
         length = max(x.shape[-1], y.shape[-1])
         x, y = (jnp.pad(v, [(0, 0)] * (v.ndim - 1) + [(0, length - v.shape[-1])]) for v in (x, y))
         batch = jnp.broadcast_shapes(x.shape[:-1], y.shape[:-1])
