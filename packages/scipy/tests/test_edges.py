@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.interpolate
 import scipy.signal as ss
 import scipy.special as sp
 import scipy.stats as st
@@ -195,3 +196,31 @@ def test_the_cross_spectrum_with_nothing_is_nothing():
     for x, y in ((some, nothing), (nothing, some)):
         for ours, expected in zip(bs.signal.csd(x, y), ss.csd(x, y), strict=True):
             assert ours.shape == expected.shape
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.float16, jnp.bfloat16])
+def test_the_nearest_code_of_complex_numbers_and_short_floats(dtype):
+    obs = jnp.array([[1000.0, 0], [3, 4], [2, 2]]).astype(dtype)
+    codes = jnp.array([[0.0, 0], [400, 0], [2, 2]]).astype(dtype)
+    index, distance = bs.cluster.vq.vq(obs, codes)
+    assert index.tolist() == [1, 2, 2] and distance.dtype == jnp.real(obs).dtype
+    np.testing.assert_allclose(np.asarray(distance, np.float64), [600, 5**0.5, 0], rtol=4e-3)
+    if dtype == np.complex64:
+        index, distance = bs.cluster.vq.vq(jnp.array([1j, 2.0]), jnp.array([0.0, 1.0, 2j]))
+        assert index.tolist() == [0, 1] and distance.tolist() == [1, 1]
+
+
+def test_a_vector_is_a_list_of_points_of_a_grid():
+    line, plane = (np.arange(2.0),), (np.arange(2.0), np.arange(2.0))
+    for grid, values, at in (
+        (line, np.arange(2.0), [0.5]),
+        (line, np.arange(2.0), [0.5, 0.25]),
+        (plane, np.arange(4.0).reshape(2, 2), [0.5, 0.25]),
+        (plane, np.arange(4.0).reshape(2, 2), [0.5, 0.25, 1, 0]),
+        (plane, np.arange(4.0).reshape(2, 2), []),
+    ):
+        expected = scipy.interpolate.RegularGridInterpolator(grid, values)(np.array(at))
+        close(bs.interpolate.RegularGridInterpolator(grid, values)(np.array(at)), expected)
+        assert bs.interpolate.RegularGridInterpolator(grid, values)(np.array(at)).shape == expected.shape
+    with pytest.raises(ValueError, match="dimension 3, but the interpolator has 2"):
+        bs.interpolate.RegularGridInterpolator(plane, np.arange(4.0).reshape(2, 2))(np.zeros(3))

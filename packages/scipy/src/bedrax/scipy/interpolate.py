@@ -82,6 +82,8 @@ class RegularGridInterpolator:
         n = len(self.grid)
         if isinstance(xi, tuple):
             xi = jnp.stack(jnp.broadcast_arrays(*xi), axis=-1)
+        elif jnp.ndim(xi) == 1 and not len(xi) % n:  # a vector is a list of points, as in SciPy
+            xi = jnp.reshape(array("RegularGridInterpolator", xi), (-1, n))
         xi = array("RegularGridInterpolator", xi)
         if n == 1 and (xi.ndim == 0 or xi.shape[-1] != 1):
             xi = xi[..., None]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 import bedrax.numpy as jnp
+from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike
@@ -42,6 +45,9 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
         obs, codes = obs[:, None], codes[:, None]
     if obs.shape[1] != codes.shape[1]:
         raise ValueError(f"vq: observations and codes must have one length, got {obs.shape[1]} and {codes.shape[1]}")
-    gaps = obs[:, None, :] - codes[None, :, :]
+    dtype = dtypes.to_real_dtype(obs.dtype)
+    if dtypes.finfo(dtype).bits < 32:  # squares of float16 overflow, and those of bfloat16 differ little
+        obs, codes = obs.astype(np.float32), codes.astype(np.float32)
+    gaps = abs(obs[:, None, :] - codes[None, :, :])
     squares = jnp.sum(gaps * gaps, axis=-1)
-    return jnp.argmin(squares, axis=1), jnp.sqrt(jnp.min(squares, axis=1))
+    return jnp.argmin(squares, axis=1), jnp.sqrt(jnp.min(squares, axis=1)).astype(dtype)
