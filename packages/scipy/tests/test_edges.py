@@ -224,3 +224,9 @@ def test_a_vector_is_a_list_of_points_of_a_grid():
         assert bs.interpolate.RegularGridInterpolator(grid, values)(np.array(at)).shape == expected.shape
     with pytest.raises(ValueError, match="dimension 3, but the interpolator has 2"):
         bs.interpolate.RegularGridInterpolator(plane, np.arange(4.0).reshape(2, 2))(np.zeros(3))
+
+
+@pytest.mark.parametrize("dtype", [jnp.bfloat16, np.float16])
+def test_places_between_points_of_a_short_dtype_keep_their_precision(dtype):
+    of = bs.interpolate.RegularGridInterpolator((jnp.arange(3, dtype=dtype),), np.arange(3, dtype=np.float32))
+    close(of(np.float32([1.1234567, 2.0001])), [1.1234567, np.nan])

@@ -63,7 +63,7 @@ class RegularGridInterpolator:
             if p.shape[0] < 2:
                 raise ValueError(f"there must be at least two points in dimension {i}")
             grid.append(p)
-        # Places have the precision of the points, and are real, whatever the values are.
+        # Places have the precision of the points, whatever the values are.
         self.grid: tuple[Any, ...] = tuple(inexact("RegularGridInterpolator", *grid))
         self.values = values
         self.method = method
@@ -89,11 +89,12 @@ class RegularGridInterpolator:
             xi = xi[..., None]
         if xi.shape[-1] != n:
             raise ValueError(f"the points have dimension {xi.shape[-1]}, but the interpolator has {n}")
-        out = _interpolate(self.grid, self.values, xi.astype(self.grid[0].dtype), method)
+        *grid, xi = inexact("RegularGridInterpolator", *self.grid, xi)
+        out = _interpolate(grid, self.values, xi, method)
         if self.fill_value is None:
             return out
         outside = jnp.zeros(xi.shape[:-1], bool)
-        for i, g in enumerate(self.grid):
+        for i, g in enumerate(grid):
             outside = outside | (xi[..., i] < g[0]) | (xi[..., i] > g[-1])
         return jnp.where(outside.reshape(outside.shape + (1,) * (out.ndim - outside.ndim)), self.fill_value, out)
 
