@@ -142,7 +142,7 @@ def test_interpolation_on_a_grid(method, fill_value):
         grid, IMAGE, method=method, fill_value=fill_value, bounds_error=False
     )
     close(ours(points), theirs(points))
-    close(vmap(lambda p: ours(p))(points), theirs(points))
+    close(vmap(lambda p: ours(tuple(p)))(points), theirs(points))
     close(jit(lambda f, p: f(p))(ours, points), theirs(points))  # it is a pytree
 
 

@@ -74,7 +74,8 @@ class RegularGridInterpolator:
         """The values at the points `xi`.
 
         Args:
-          xi: of shape ``[..., n]`` for a grid of n axes, or a tuple of n arrays, which are broadcast.
+          xi: of shape ``[..., n]`` for a grid of n axes, or a tuple of n arrays, which are broadcast. A vector is a list of
+            points, as in SciPy: one point gives one value in an array ``[1]``.
           method: another method than that of the instance.
         """
         method = self.method if method is None else method
