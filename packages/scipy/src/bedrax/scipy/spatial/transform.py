@@ -22,10 +22,12 @@ from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives import linalg as factor
 from bedrax.numpy.arguments import inexact
+from bedrax.scipy.defining import widened
 
 __all__ = ["Rotation", "Slerp"]
 
 
+@widened
 def _unit(q):
     return q / jnp.linalg.norm(q, axis=-1, keepdims=True)
 
@@ -45,6 +47,7 @@ def _canonical(q):
     return jnp.where(negative[..., None], -q, q)
 
 
+@widened
 def _from_rotvec(v):
     square = jnp.sum(v * v, axis=-1, keepdims=True)
     small = square < 1e-3
@@ -54,6 +57,7 @@ def _from_rotvec(v):
     return jnp.concatenate([scale * v, cosine], axis=-1)
 
 
+@widened
 def _as_rotvec(q):
     q = jnp.where(q[..., 3:] < 0, -q, q)
     v, w = q[..., :3], q[..., 3:]
@@ -76,6 +80,7 @@ def _as_matrix(q):
     return jnp.stack([jnp.stack(row, axis=-1) for row in rows], axis=-2)
 
 
+@widened
 def _from_matrix(m):
     """The quaternion computed from the largest of x, y, z, w."""
     d = [m[..., i, i] for i in range(3)]
@@ -97,6 +102,13 @@ def _from_matrix(m):
     for i in range(3):
         out = jnp.where((best == i)[..., None], candidates[i], out)
     return _unit(out)
+
+
+@widened
+def _nearest_to_all(quat, weights):
+    """The eigenvector of the largest eigenvalue of ``sum_i w_i q_i q_i^T``."""
+    v, _ = factor.eigh(jnp.matmul((weights[:, None] * quat).T, quat, precision="highest"))
+    return v[:, -1]
 
 
 def _axes_of(seq: str, least: int = 1) -> tuple[list[int], bool]:
@@ -322,8 +334,7 @@ class Rotation(NamedTuple):
         weights = jnp.ones(quat.shape[0], quat.dtype) if weights is None else jnp.asarray(weights, quat.dtype)
         if weights.shape != (quat.shape[0],):
             raise ValueError(f"Rotation.mean: one weight per rotation, {quat.shape[0]}, got shape {weights.shape}")
-        v, _ = factor.eigh(jnp.matmul((weights[:, None] * quat).T, quat, precision="highest"))
-        return Rotation(v[:, -1])
+        return Rotation(_nearest_to_all(quat, weights))
 
 
 class Slerp(NamedTuple):
