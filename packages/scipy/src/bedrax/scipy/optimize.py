@@ -31,7 +31,8 @@ class OptimizeResults(NamedTuple):
     Attributes:
       x: the minimum found.
       success: whether the gradient is small enough.
-      status: 0: the gradient is small enough; 1: there were too many steps; 3: the line search failed.
+      status: 0: the gradient is small enough; 1: there were too many steps; 3: the line search failed, or the gradient
+        is NaN.
       fun, jac: value and gradient at `x`.
       hess_inv: the approximation of the inverse of the Hessian.
       nfev, njev: the numbers of computed values and gradients.
@@ -174,7 +175,8 @@ def _bfgs(fun: Callable, x0, *, maxiter=None, norm=np.inf, gtol=1e-5, line_searc
     start = _State(count(0), x0, value, gradient, eye, count(1), jnp.asarray(False))
     s = lax.while_loop(unfinished, step, start)
     success = size(s.gradient) <= gtol
-    status = jnp.where(success, CONVERGED, jnp.where(s.failed, LINE_SEARCH_FAILED, OUT_OF_STEPS))
+    lost = s.failed | jnp.isnan(size(s.gradient))
+    status = jnp.where(success, CONVERGED, jnp.where(lost, LINE_SEARCH_FAILED, OUT_OF_STEPS))
     return OptimizeResults(s.x, success, status, s.value, s.gradient, s.inverse, s.evaluations, s.evaluations, s.k)
 
 
