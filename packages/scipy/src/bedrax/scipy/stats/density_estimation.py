@@ -56,6 +56,8 @@ class gaussian_kde:
         dataset = jnp.atleast_2d(dataset)
         if jnp.iscomplexobj(dataset):
             raise NotImplementedError(f"gaussian_kde takes real data, got {dataset.dtype}")
+        if dataset.ndim != 2:
+            raise ValueError(f"gaussian_kde: the dataset has shape [d, n] or [n], got {dataset.shape}")
         if not dataset.size > 1:
             raise ValueError(f"gaussian_kde needs two points at least, got shape {dataset.shape}")
         n = dataset.shape[1]
