@@ -230,3 +230,30 @@ def test_a_vector_is_a_list_of_points_of_a_grid():
 def test_places_between_points_of_a_short_dtype_keep_their_precision(dtype):
     of = bs.interpolate.RegularGridInterpolator((jnp.arange(3, dtype=dtype),), np.arange(3, dtype=np.float32))
     close(of(np.float32([1.1234567, 2.0001])), [1.1234567, np.nan])
+
+
+def test_minimize_does_not_count_steps_where_the_gradient_is_nan():
+    result = bs.optimize.minimize(lambda x: jnp.sum(x) * jnp.nan, jnp.ones(2), method="BFGS")
+    assert not result.success and result.status == 3
+
+
+def test_the_standard_error_of_many_short_floats():
+    x = (jnp.arange(70000) % 2).astype(np.float16)
+    np.testing.assert_allclose(bs.stats.sem(x, nan_policy="omit"), st.sem(np.asarray(x, np.float64)), rtol=1e-2)
+
+
+def test_a_sample_for_a_density_has_one_or_two_axes():
+    with pytest.raises(ValueError, match=r"shape \[d, n\] or \[n\], got \(2, 3, 4\)"):
+        bs.stats.gaussian_kde(jnp.ones((2, 3, 4)))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, jnp.bfloat16])
+def test_rotations_of_short_floats(dtype):
+    Rotation = bs.spatial.transform.Rotation
+    q = jnp.array([100.0, 200, 300, 400]).astype(dtype)
+    unit = np.array([1, 2, 3, 4]) / 30**0.5
+    for rotation in (Rotation.from_quat(q), Rotation.from_quat(jnp.stack([q, q])).mean()):
+        assert rotation.quat.dtype == dtype
+        np.testing.assert_allclose(np.asarray(rotation.as_quat(canonical=True), np.float64), unit, rtol=1e-2)
+    turn = np.asarray(Rotation.from_rotvec(jnp.array([300.0, 0, 0], dtype)).quat, np.float64)
+    np.testing.assert_allclose(turn, [np.sin(150), 0, 0, np.cos(150)], atol=1e-2)
