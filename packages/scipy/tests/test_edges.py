@@ -257,3 +257,9 @@ def test_rotations_of_short_floats(dtype):
         np.testing.assert_allclose(np.asarray(rotation.as_quat(canonical=True), np.float64), unit, rtol=1e-2)
     turn = np.asarray(Rotation.from_rotvec(jnp.array([300.0, 0, 0], dtype)).quat, np.float64)
     np.testing.assert_allclose(turn, [np.sin(150), 0, 0, np.cos(150)], atol=1e-2)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, jnp.bfloat16])
+def test_integers_at_coordinates_in_a_short_dtype(dtype):
+    image = jnp.array([100000, 200001, 7])
+    assert bs.ndimage.map_coordinates(image, [jnp.array([0.5, 1.25], dtype)], 1).tolist() == [150000, 150002]

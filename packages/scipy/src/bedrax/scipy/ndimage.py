@@ -55,6 +55,8 @@ def _map_coordinates(image, coordinates, cval, *, order, mode):
         else:
             low = jnp.floor(x)
             high_weight = x - low
+            if dtypes.is_integer(image.dtype):  # else the products of integers have the precision of a short float
+                high_weight = high_weight.astype(np.promote_types(x.dtype, np.float32))
             low = low.astype(np.int32)
             corners = [(low, 1 - high_weight), (low + 1, high_weight)]
         choices.append([(_INSIDE[mode](i, size), w, (i >= 0) & (i < size)) for i, w in corners])
