@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.fft
 import scipy.interpolate
 import scipy.signal as ss
 import scipy.special as sp
@@ -263,3 +264,9 @@ def test_rotations_of_short_floats(dtype):
 def test_integers_at_coordinates_in_a_short_dtype(dtype):
     image = jnp.array([100000, 200001, 7])
     assert bs.ndimage.map_coordinates(image, [jnp.array([0.5, 1.25], dtype)], 1).tolist() == [150000, 150002]
+
+
+def test_cosine_transforms_along_one_axis_given_as_a_number():
+    x = np.arange(9, dtype=np.float32).reshape(3, 3)
+    close(bs.fft.dctn(x, s=2, axes=0), scipy.fft.dctn(x, s=2, axes=0))
+    close(bs.fft.idctn(x, axes=1), scipy.fft.idctn(x, axes=1))

@@ -137,10 +137,11 @@ idct: Final = _along_one(
 
 
 def _over_axes(
-    name: str, fun, x: ArrayLike, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str | None
+    name: str, fun, x: ArrayLike, s: int | Sequence[int] | None, axes: int | Sequence[int] | None, norm: str | None
 ) -> Array:
     x = array(name, x)
     ndim = x.ndim
+    s, axes = ([v] if isinstance(v, int | np.integer) else v for v in (s, axes))
     if axes is None:
         axes = range(ndim) if s is None else range(ndim - len(s), ndim)
     axes = [axis_index(a, ndim) for a in axes]
@@ -158,8 +159,8 @@ def _along_several(name: str, what: str, transform: Callable, example: str) -> C
     def function(
         x: ArrayLike,
         type: int = 2,
-        s: Sequence[int] | None = None,
-        axes: Sequence[int] | None = None,
+        s: int | Sequence[int] | None = None,
+        axes: int | Sequence[int] | None = None,
         norm: str | None = None,
     ) -> Array:
         _check(name, type, norm)

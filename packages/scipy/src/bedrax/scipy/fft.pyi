@@ -26,8 +26,8 @@ def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
 def dctn(
     x: ArrayLike,
     type: int = 2,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    s: int | Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
     """`dct` along several axes.
@@ -69,8 +69,8 @@ def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm
 def idctn(
     x: ArrayLike,
     type: int = 2,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    s: int | Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
     """`idct` along several axes.

@@ -22,8 +22,11 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       Array([0.36800003, 0.69200003], dtype=float32)
     """
 
-def log_complement(u: Array) -> Array:
-    """``log(1 - exp(-u))`` for u >= 0."""
+def log_complement(z: Array) -> Array:
+    """``log(1 - exp(-exp(z)))``."""
+
+def log_density(z: Array) -> Array:
+    """``z - exp(z)``, without a difference of infinities."""
 
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the probability of a value up to `x` in the right-skewed Gumbel distribution.
