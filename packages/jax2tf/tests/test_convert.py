@@ -447,3 +447,11 @@ def test_the_cube_root_of_a_subnormal_number_is_finite(compiled):
     x = np.array([1e-40, -1e-40, 0, 1e-38, 8], F32)
     found = tf.function(_convert(lax.cbrt), autograph=False, jit_compile=compiled)(x)
     np.testing.assert_allclose(found, np.cbrt(x), rtol=1e-5, atol=1e-12)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_erf_of_infinite_float64_is_one(compiled):
+    x = np.array([np.inf, -np.inf, 30, 5, 0.5, np.nan, 1, 2])
+    with config.enable_x64(True):
+        found = tf.function(_convert(lax.erf), autograph=False, jit_compile=compiled)(x)
+        np.testing.assert_allclose(found, lax.erf(x), rtol=1e-12)

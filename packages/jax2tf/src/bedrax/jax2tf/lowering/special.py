@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bedrax.jax2tf.carriers import accumulator, in_carrier
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.jax2tf.tensors import scalar
 from bedrax.lax.primitives import special as p
 from bedrax.tf import tensorflow as tf
 
@@ -19,7 +20,6 @@ def _own(prim, name: str) -> None:
 
 
 for _prim, _name in (
-    (p.erf_p, "erf"),
     (p.erfc_p, "erfc"),
     (p.lgamma_p, "lgamma"),
     (p.digamma_p, "digamma"),
@@ -29,6 +29,17 @@ for _prim, _name in (
     (p.zeta_p, "zeta"),
 ):
     _own(_prim, _name)
+
+
+
+def _erf(ctx, x, **_):
+    if x.dtype == tf.float64:
+        # The kernel for float64 gives NaN for infinities. From 6 on, the value is 1.
+        x = tf.clip_by_value(x, scalar(-6, x), scalar(6, x))
+    return tf.math.erf(x)
+
+
+tf_rules.add(p.erf_p, in_carrier(_erf, accumulator), "tf.math.erf")
 
 # Giles 2012, "Approximating the erfinv function", the version for single precision: polynomials in w - 2.5 for w < 5,
 # and in sqrt(w) - 3 beyond, where w = -log(1 - x^2); highest powers first.
