@@ -31,7 +31,6 @@ for _prim, _name in (
     _own(_prim, _name)
 
 
-
 def _erf(ctx, x, **_):
     if x.dtype == tf.float64:
         # The kernel for float64 gives NaN for infinities. From 6 on, the value is 1.

@@ -396,6 +396,8 @@ def typed_scalar(init: Any, aval: ShapedArray) -> Any:
     if hasattr(init, "__jax_array__"):
         init = init.__jax_array__()
     if isinstance(init, (bool, int, float, complex)) and not isinstance(init, np.generic):
+        if isinstance(init, float) and dtypes.is_integer(aval.dtype):
+            return dtypes.as_integers(init, aval.dtype)  # infinities are the ends of the range
         return np.asarray(init).astype(aval.dtype)
     return init
 

@@ -151,7 +151,9 @@ def sem(
     (a,) = inexact("sem", a)
     if nan_policy == "omit":
         count = jnp.sum(~jnp.isnan(a), axis=axis, keepdims=keepdims)
-        return jnp.nanstd(a, axis=axis, ddof=ddof, keepdims=keepdims) / jnp.sqrt(count.astype(dtypes.default_float_dtype())).astype(a.dtype)
+        return jnp.nanstd(a, axis=axis, ddof=ddof, keepdims=keepdims) / jnp.sqrt(
+            count.astype(dtypes.default_float_dtype())
+        ).astype(a.dtype)
     size = dims.size(a.shape) if axis is None else a.shape[axis_index(axis, a.ndim)]
     count = np.sqrt(size) if dims.is_constant_dim(size) else jnp.sqrt(dims.dim_as_value(size).astype(a.dtype))
     return jnp.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / jnp.asarray(count, a.dtype)
