@@ -222,3 +222,10 @@ def test_a_callback_of_a_future_saves_again(tmp_path):
     assert done.wait(60)
     again[0].result()
     assert tree_io.load(tmp_path / "second", one())["x"].shape == (4,)
+
+
+def test_each_array_needs_a_specification(tmp_path):
+    x, spec = device_put(VALUES["whole"]), tensorstore_io.get_tensorstore_spec(tmp_path / "x")
+    with pytest.raises(ValueError, match="got 2 arrays and 1 specifications"):
+        tensorstore_io.run_serialization([x, x], [spec])
+    assert not list(tmp_path.iterdir())

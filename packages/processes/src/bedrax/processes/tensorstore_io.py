@@ -284,6 +284,9 @@ def run_serialization(arrays: Sequence[Any], tensorstore_specs: Sequence[Any]) -
       arrays: the arrays. Each process writes the parts on its own devices.
       tensorstore_specs: a TensorStore specification per array, such as `get_tensorstore_spec` returns.
 
+    Raises:
+      ValueError: the numbers of arrays and specifications differ.
+
     Examples:
 
       >>> import tempfile
@@ -297,6 +300,12 @@ def run_serialization(arrays: Sequence[Any], tensorstore_specs: Sequence[Any]) -
       ...
       [Array([0., 1., 2., 3.], dtype=float32)]
     """
+
+    if len(arrays) != len(tensorstore_specs):
+        raise ValueError(
+            f"run_serialization: there is one specification per array, got {len(arrays)} arrays and"
+            f" {len(tensorstore_specs)} specifications"
+        )
 
     async def write_all():
         await asyncio.gather(*map(async_serialize, arrays, tensorstore_specs))
