@@ -229,3 +229,35 @@ def test_each_array_needs_a_specification(tmp_path):
     with pytest.raises(ValueError, match="got 2 arrays and 1 specifications"):
         tensorstore_io.run_serialization([x, x], [spec])
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("data", "specs", "error", "message"),
+    [
+        ({"x": VALUES["whole"]}, {"x": None, "y": None}, ValueError, "2 specifications for 1 arrays"),
+        ({"x": VALUES["whole"]}, {"x": {"recheck_cached_data": False}}, ValueError, "the leaf False"),
+        ({"x": VALUES["whole"]}, {"x": {"driver": "none_of_them"}}, ValueError, "none_of_them"),
+        ({"x": 1 << 40}, None, OverflowError, "int32"),
+    ],
+)
+def test_an_argument_that_cannot_be_saved_keeps_the_last_save(data, specs, error, message, tmp_path):
+    tree_io.save({"x": VALUES["matrix"]}, tmp_path)
+    with pytest.raises(error, match=message):
+        tree_io.save(data, tmp_path, ts_specs=specs)
+    np.testing.assert_array_equal(np.asarray(tree_io.load(tmp_path, one())["x"]), VALUES["matrix"])
+
+
+def test_keys_are_not_saved(tmp_path):
+    random = pytest.importorskip("bedrax.random")  # above this package
+    tree_io.save({"x": VALUES["matrix"]}, tmp_path)
+    with pytest.raises(TypeError, match=r"data\['x'\] has the dtype key<fry>.*key_data"):
+        tree_io.save({"x": random.key(0)}, tmp_path)
+    np.testing.assert_array_equal(np.asarray(tree_io.load(tmp_path, one())["x"]), VALUES["matrix"])
+
+
+def test_further_entries_of_a_specification_may_be_a_store_alone(tmp_path):
+    store = {"x": {"kvstore": {"driver": "file", "path": str(tmp_path / "elsewhere")}}}
+    tree_io.save({"x": VALUES["matrix"]}, tmp_path / "tree", ts_specs=store)
+    assert (tmp_path / "elsewhere").is_dir()
+    found = tree_io.load(tmp_path / "tree", one(), ts_specs=store)
+    np.testing.assert_array_equal(np.asarray(found["x"]), VALUES["matrix"])

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
+from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapeDtypeStruct
-from bedrax.processes import multihost, tensorstore_io
+from bedrax.processes import multihost, tensorstore_io, tensorstore_specs
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.export_words import read_tree, register_pytree_node_serialization, write_tree
 from bedrax.xla_backend.placement import device_put
@@ -70,9 +71,14 @@ def _specs(directory: pathlib.Path, count: int, given: Any) -> list:
     ]
     if given is None:
         return own
-    leaves = pytree.tree_leaves(given, is_leaf=lambda x: x is None or isinstance(x, dict) and "driver" in x)
+    leaves = pytree.tree_leaves(given, is_leaf=tensorstore_specs.is_tensorstore_spec_leaf)
     if len(leaves) != count:
         raise ValueError(f"ts_specs has {len(leaves)} specifications for {count} arrays")
+    for x in leaves:
+        if not tensorstore_specs.is_tensorstore_spec_leaf(x):
+            raise ValueError(
+                f"ts_specs has a dictionary with 'driver' or 'kvstore', or None, for each array; got the leaf {x!r}"
+            )
     return [mine if theirs is None else {**mine, **theirs} for mine, theirs in zip(own, leaves, strict=True)]
 
 
@@ -84,11 +90,14 @@ def save(data: Any, directory: str | os.PathLike[str], *, overwrite: bool = True
         (`register_pytree_node_serialization`).
       directory: a folder, local to process 0's host or shared.
       overwrite: replace existing files; otherwise these are an error.
-      ts_specs: per array, None or further entries of its TensorStore specification.
+      ts_specs: per array, None or further entries of its TensorStore specification, with ``"driver"`` or
+        ``"kvstore"`` among them.
 
     Raises:
       FileExistsError: the folder is not empty and must not be overwritten.
-      TypeError: a leaf is not an array.
+      TypeError: a leaf is not an array, or is an array of keys.
+      OverflowError: a leaf is a Python integer that does not fit into the default integer type.
+      ValueError: `ts_specs` does not fit. The files of the last save are kept.
 
     Examples:
 
@@ -124,7 +133,9 @@ def nonblocking_save(
 
     Raises:
       FileExistsError: the folder is not empty and must not be overwritten.
-      TypeError: a leaf is not an array.
+      TypeError: a leaf is not an array, or is an array of keys.
+      OverflowError: a leaf is a Python integer that does not fit into the default integer type.
+      ValueError: `ts_specs` does not fit. The files of the last save are kept.
 
     Examples:
 
@@ -139,18 +150,27 @@ def nonblocking_save(
       ...
       None 3
     """
+    import tensorstore
+
     leaves, tree = pytree.tree_flatten(data)
     for path, x in pytree.tree_flatten_with_path(data)[0]:
         if not isinstance(x, Array | np.ndarray | np.generic | int | float | complex):
             raise TypeError(f"save: the leaf data{pytree.keystr(path)} is not an array, but {x!r} of type {type(x)}")
+        if dtypes.is_extended(dtype := getattr(x, "dtype", None)):
+            raise TypeError(
+                f"save: the leaf data{pytree.keystr(path)} has the dtype {dtype}, which has no format on disk; save"
+                " jax.random.key_data(keys), and make keys of it with jax.random.wrap_key_data"
+            )
     structure = json.dumps(serialize_pytreedef(tree))
     folder = pathlib.Path(directory)
-    arrays = [x if hasattr(x, "addressable_shards") else device_put(np.asarray(x)) for x in leaves]
+    arrays = [x if hasattr(x, "addressable_shards") else _array(x) for x in leaves]
+    specs = _specs(folder, len(arrays), ts_specs)
+    for spec in specs:
+        tensorstore.Spec(spec)  # an error for a wrong entry, before the files of the last save are removed
     problem = _made(folder, structure, overwrite) if clients.process_index() == 0 else None
     # All processes raise an error together: otherwise the others would wait for process 0.
     if not multihost.broadcast_one_to_all(np.int32(problem is None)):
         raise problem or OSError(f"save: process 0 could not make the folder {folder}; its error has the reason")
-    specs = _specs(folder, len(arrays), ts_specs)
     copied = threading.Event()
     if threading.current_thread().name.startswith(_THREAD):  # a callback of a future: the thread would wait for itself
         future: concurrent.futures.Future[Any] = concurrent.futures.Future()
@@ -162,6 +182,15 @@ def nonblocking_save(
     future = _background.submit(_write, arrays, specs, copied)
     copied.wait()
     return future
+
+
+def _array(x: Any) -> Any:
+    """A leaf as an array on the default device.
+
+    Raises:
+      OverflowError: a Python integer has too many bits.
+    """
+    return device_put(x if dtypes.is_python_scalar(x) else np.asarray(x))
 
 
 def _write(arrays: list[Any], specs: list[Any], copied: threading.Event) -> None:
