@@ -1,6 +1,8 @@
 """Arrays and pytrees kept by TensorStore, read back to other placements."""
 
 import asyncio
+import concurrent.futures
+import contextlib
 import subprocess
 import sys
 import threading
@@ -261,3 +263,18 @@ def test_further_entries_of_a_specification_may_be_a_store_alone(tmp_path):
     assert (tmp_path / "elsewhere").is_dir()
     found = tree_io.load(tmp_path / "tree", one(), ts_specs=store)
     np.testing.assert_array_equal(np.asarray(found["x"]), VALUES["matrix"])
+
+
+def test_a_callback_of_a_future_loads(tmp_path):
+    found = []
+    saved = tree_io.nonblocking_save({"x": np.ones(3, np.float32)}, tmp_path)
+    done = threading.Event()
+
+    def load(_):
+        with contextlib.suppress(concurrent.futures.TimeoutError):
+            found.append(tree_io.nonblocking_load(tmp_path, one()).result(timeout=10))
+        done.set()
+
+    saved.add_done_callback(load)
+    assert done.wait(60)
+    assert found[0]["x"].shape == (3,)

@@ -14,6 +14,7 @@ import os
 import pathlib
 import shutil
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -172,15 +173,21 @@ def nonblocking_save(
     if not multihost.broadcast_one_to_all(np.int32(problem is None)):
         raise problem or OSError(f"save: process 0 could not make the folder {folder}; its error has the reason")
     copied = threading.Event()
-    if threading.current_thread().name.startswith(_THREAD):  # a callback of a future: the thread would wait for itself
-        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
-        try:
-            future.set_result(_write(arrays, specs, copied))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-    future = _background.submit(_write, arrays, specs, copied)
+    future = _submitted(_write, arrays, specs, copied)
     copied.wait()
+    return future
+
+
+def _submitted(work: Callable[..., Any], *args: Any) -> concurrent.futures.Future[Any]:
+    """The future of work in the background. A callback of a future runs there: its own work is done immediately, because
+    the thread would wait for itself."""
+    if not threading.current_thread().name.startswith(_THREAD):
+        return _background.submit(work, *args)
+    future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+    try:
+        future.set_result(work(*args))
+    except Exception as error:
+        future.set_exception(error)
     return future
 
 
@@ -315,7 +322,7 @@ def nonblocking_load(
             found[i] = value
         return pytree.tree_unflatten(tree, found)
 
-    return _background.submit(read)
+    return _submitted(read)
 
 
 __all__ = [
