@@ -278,3 +278,19 @@ def test_a_callback_of_a_future_loads(tmp_path):
     saved.add_done_callback(load)
     assert done.wait(60)
     assert found[0]["x"].shape == (3,)
+
+
+def test_a_failed_read_lets_the_next_one_begin(tmp_path):
+    spec = tensorstore_io.get_tensorstore_spec(tmp_path / "x")
+    tensorstore_io.run_serialization([device_put(VALUES["matrix"])], [spec])
+    (chunk,) = (p for p in (tmp_path / "x").iterdir() if not p.name.startswith("."))
+    chunk.write_bytes(b"not a chunk")
+    limiter = tensorstore_io._LimitInFlightBytes(VALUES["matrix"].nbytes)
+
+    async def twice():
+        for _ in range(2):
+            with pytest.raises(ValueError, match="Error reading"):
+                await asyncio.wait_for(tensorstore_io.async_deserialize(one(), spec, byte_limiter=limiter), 10)
+
+    asyncio.run(twice())
+    assert limiter.free == limiter.limit

@@ -261,9 +261,11 @@ async def async_deserialize(
         known = tuple(slice(s.start, max(s.start, min(s.stop, n))) for s, n in zip(inside, array.shape, strict=True))
         if byte_limiter is not None:
             await byte_limiter.wait_for_bytes(part.nbytes)
-        part[tuple(slice(0, s.stop - s.start) for s in known)] = await array[known].read()
-        if byte_limiter is not None:
-            await byte_limiter.release_bytes(part.nbytes)
+        try:
+            part[tuple(slice(0, s.stop - s.start) for s in known)] = await array[known].read()
+        finally:  # after an error, too: other reads wait for these bytes
+            if byte_limiter is not None:
+                await byte_limiter.release_bytes(part.nbytes)
         return part.astype(kept)
 
     places = sharding.addressable_devices_indices_map(shape)
