@@ -7,6 +7,7 @@ import pytest
 
 import bedrax.xla_backend
 from bedrax.core.avals import ShapeDtypeStruct
+from bedrax.parallel import AxisType, Mesh
 from bedrax.processes import colocated
 from bedrax.xla_backend import SingleDeviceSharding, clients, device_put, jit
 
@@ -114,3 +115,9 @@ def test_sources_and_signatures_are_shown():
     with pytest.raises(ValueError, match="fun at there.py is called without arrays"):
         fun()
     assert colocated.wrap_class(dict, "a class").__name__ == "dict"
+
+
+def test_the_mesh_of_the_hosts_has_the_types_of_the_axes():
+    types = (AxisType.Explicit, AxisType.Auto)
+    mesh = Mesh(np.array([[device()]]), ("x", "y"), axis_types=types)
+    assert colocated.colocated_cpu_devices(mesh).axis_types == types

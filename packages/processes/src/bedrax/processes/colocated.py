@@ -39,7 +39,7 @@ def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
         flat = colocated_cpu_devices(tuple(mesh.devices.flat))
         array = np.empty(mesh.devices.shape, dtype=object)
         array.flat = list(flat)
-        return type(mesh)(array, mesh.axis_names)
+        return type(mesh)(array, mesh.axis_names, axis_types=mesh.axis_types)
     devices: Sequence[Any] = tuple(devices_or_mesh)
     by_process: dict[int, list[Any]] = {}
     for d in clients.devices("cpu"):
