@@ -1,6 +1,7 @@
 """Python functions that run on the host of devices, and objects on this host."""
 
 import gc
+import threading
 
 import numpy as np
 import pytest
@@ -100,6 +101,18 @@ def test_an_object_is_made_by_the_first_call():
     objects.remove(uid)
     with pytest.raises(KeyError):
         colocated.SINGLETON_INSTANCE_REGISTRY.pop_instance(uid)
+
+
+def test_an_object_may_wait_for_another_one_while_it_is_made():
+    store = colocated.ObjectStore()
+
+    def first():
+        other = threading.Thread(target=store.get_or_create, args=(2, lambda: "second"), daemon=True)
+        other.start()
+        other.join(10)
+        return "first" if not other.is_alive() else "alone"
+
+    assert store.get_or_create(1, first) == "first" and store.get_or_create(2, lambda: "late") == "second"
 
 
 def test_instances_are_numbered():

@@ -283,11 +283,11 @@ class ObjectStore:
 
     def __init__(self) -> None:
         self._objects: dict[int, Any] = {}
-        self._lock = threading.RLock()
+        self._locks: dict[int, threading.RLock] = {}  # one per object: an initializer may wait for other objects
 
     def get_or_create(self, uid: int, initializer: Callable[[], Any]) -> Any:
         """The object of a number, made by `initializer` at the first call."""
-        with self._lock:
+        with self._locks.setdefault(uid, threading.RLock()):
             if uid not in self._objects:
                 self._objects[uid] = initializer()
             return self._objects[uid]
@@ -295,6 +295,7 @@ class ObjectStore:
     def remove(self, uid: int) -> None:
         """Remove the object of a number."""
         self._objects.pop(uid, None)
+        self._locks.pop(uid, None)
 
 
 SINGLETON_INSTANCE_REGISTRY = InstanceRegistry()
