@@ -67,6 +67,7 @@ def test_the_address_to_listen_at():
         b"{}\n",
         b'{"number": "x", "count": 2, "run": null}\n',
         b"\xff\xfe\n",
+        b"[" * 4000 + b"\n",
         b"x" * 100_000,
     ],
 )

@@ -167,7 +167,7 @@ def _report(host: str, ports: list[int], mine: dict[str, Any], deadline: float) 
                         s.settimeout(max(0.1, deadline + 5 - time.monotonic()))  # process 0 has the same deadline
                         answer = json.loads(answers.readline(_LINE))
                     return answer["problem"], port
-        except (OSError, ValueError, KeyError, TypeError) as error:  # process 0 may not have started yet
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:  # process 0 may not have started yet
             last = error
         if port == ports[-1]:
             time.sleep(0.1)
@@ -184,5 +184,5 @@ def _read(line: bytes) -> dict[str, Any] | None:
         words = json.loads(line)
         known = isinstance(words["number"], int) and isinstance(words["count"], int) and words.keys() >= {"run"}
         return words if known else None
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):  # the last: thousands of brackets
         return None
