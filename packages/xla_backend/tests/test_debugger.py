@@ -8,7 +8,9 @@ import pytest
 from bedrax import lax
 from bedrax.autodiff import grad
 from bedrax.batching import vmap
+from bedrax.core.avals import ShapeDtypeStruct
 from bedrax.core.jitting import jit
+from bedrax.xla_backend import device_put
 from bedrax.xla_backend.compile import effects_barrier
 from bedrax.xla_backend.debugging import debugger
 
@@ -71,3 +73,37 @@ def test_leaving_and_misuse():
         debugger.breakpoint(backend="colab")
     shown = stopped(lambda files: debugger.breakpoint(num_frames=1, **files), "up", "c")
     assert "outermost" in shown[1]
+    with pytest.raises(ValueError, match="num_frames=0"):
+        debugger.breakpoint(num_frames=0)
+
+
+def holds_itself():
+    found = []
+    found.append(found)
+    return found
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jit])
+def test_every_variable_is_shown_as_it_is(transform):
+    def function(x, files):
+        unsorted, itself, struct = {1: "one", "b": 2}, holds_itself(), ShapeDtypeStruct((2,), np.float32)  # noqa: F841
+        large, mixed = np.array([1 << 40]), {"x": lax.neg(x), "name": "n", "large": 1 << 40}  # noqa: F841
+        debugger.breakpoint(num_frames=1, **files)
+        return x
+
+    shown = stopped(
+        lambda files: transform(lambda x: function(x, files))(np.ones(2, np.float32)),
+        *("unsorted", "itself", "struct", "large", "mixed", "sum(x[i] + x[0] for i in range(2))", "c"),
+    )
+    assert "{1: 'one', 'b': 2}" in shown[1] and "[[...]]" in shown[2] and "ShapeDtypeStruct" in shown[3]
+    assert "1099511627776" in shown[4] and "'name': 'n'" in shown[5] and "-1." in shown[5] and "4.0" in shown[6]
+
+
+def test_a_deleted_array_does_not_prevent_a_stop():
+    def caller(files):
+        deleted, donated = device_put(np.ones(3, np.float32)), device_put(np.ones(2, np.float32))
+        deleted.delete()
+        step = lambda x: (debugger.breakpoint(**files), lax.neg(x))[1]
+        return jit(step, donate_argnums=0)(donated)
+
+    assert "1." in stopped(caller, "p x", "up", "p deleted", "c")[1]

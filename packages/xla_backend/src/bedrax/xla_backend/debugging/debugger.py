@@ -1,6 +1,6 @@
 """A debugger for traced programs (`jax.debug.breakpoint`): it stops a running program and shows its values.
 
-Tracing records the frames around the call, and their local variables. Arrays among these are operands of a
+Tracing records the frames around the call, and their local variables. Traced values among these are operands of a
 debugging callback, so their values are those of the run.
 """
 
@@ -14,13 +14,14 @@ import sys
 import warnings
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bedrax import pytree
 from bedrax.core import source
-from bedrax.core.avals import is_valid_value
+from bedrax.core.array import Array
+from bedrax.core.tracing import Tracer
 from bedrax.lax.primitives.callbacks import debug_callback
 
 __all__ = ["breakpoint"]
@@ -31,14 +32,14 @@ class Frame:
     """A call of a function, at the time of its trace.
 
     Attributes:
-      static: names and values of its variables that are not arrays.
+      variables: the values of its variables by name; a `_Variable` for one with arrays.
     """
 
     name: str
     filename: str
     line: int
     first_line: int
-    static: dict[str, Any]
+    variables: dict[str, Any]
 
 
 def _frames(filtered: bool, limit: int | None) -> list[FrameType]:
@@ -52,11 +53,42 @@ def _frames(filtered: bool, limit: int | None) -> list[FrameType]:
     return found
 
 
-def _is_array_tree(x: Any) -> bool:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # for iterators, which are leaves
-        leaves = pytree.tree_leaves(x)
-    return bool(leaves) and all(is_valid_value(leaf) for leaf in leaves)
+class _Variable(NamedTuple):
+    """A variable with arrays: a pytree, with None for each leaf that is traced. The run has the values of these."""
+
+    leaves: list[Any]
+    tree: pytree.PyTreeDef
+
+    def value(self, traced: list[Any]) -> Any:
+        """The variable, with these values of its traced leaves."""
+        rest = iter(traced)
+        found = [_plain(next(rest)) if leaf is None else leaf for leaf in self.leaves]
+        return pytree.tree_unflatten(self.tree, found)
+
+
+def _plain(x: Any) -> Any:
+    """An array as a NumPy array: an operation on it starts no program. A scalar, keys and a deleted array stay."""
+    try:
+        return np.asarray(x) if np.ndim(x) else x
+    except Exception:
+        return x
+
+
+def _split(x: Any) -> tuple[Any, list[Any]]:
+    """A variable without its traced leaves, and these. All other values are known in the trace."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # for iterators, which are leaves
+            leaves, tree = pytree.tree_flatten(x)
+    except Exception:  # it is no pytree: a list that holds itself, keys that do not compare
+        return x, []
+    arrays = [leaf for leaf in leaves if isinstance(leaf, Array)]
+    if not arrays:
+        return x, []
+    traced = [leaf for leaf in arrays if isinstance(leaf, Tracer)]
+    # Other arrays are copied now: a stopped program that took the memory of one would wait for itself.
+    kept = [(None if isinstance(x, Tracer) else _plain(x)) if isinstance(x, Array) else x for x in leaves]
+    return _Variable(kept, tree), traced
 
 
 def breakpoint(
@@ -75,7 +107,7 @@ def breakpoint(
     Args:
       backend: the source of the commands: only ``"cli"`` (or None), the terminal.
       filter_frames: show only frames of the user.
-      num_frames: the number of frames to keep, the innermost ones; None: all.
+      num_frames: the number of frames to keep, the innermost ones, at least 1; None: all.
       ordered: keep the order of such stops, and of other ordered callbacks.
       token: only None; use `ordered`.
       kwargs: `stdin` and `stdout`: files instead of the terminal.
@@ -96,14 +128,15 @@ def breakpoint(
             f"breakpoint reads commands from the terminal (backend='cli'), or from stdin and stdout; got {backend=},"
             f" {token=}, {unknown}"
         )
+    if num_frames is not None and num_frames < 1:
+        raise ValueError(f"breakpoint shows at least one frame, got {num_frames=}")
     frames, values = [], []
     for frame in _frames(filter_frames, num_frames):
         code = frame.f_code
-        variables = dict(frame.f_locals)
-        arrays = {k: v for k, v in variables.items() if _is_array_tree(v)}
-        static = {k: v for k, v in variables.items() if k not in arrays}
-        frames.append(Frame(code.co_qualname, code.co_filename, frame.f_lineno, code.co_firstlineno, static))
-        values.append(arrays)
+        split = {name: _split(value) for name, value in frame.f_locals.items()}
+        variables = {name: known for name, (known, _) in split.items()}
+        frames.append(Frame(code.co_qualname, code.co_filename, frame.f_lineno, code.co_firstlineno, variables))
+        values.append({name: traced for name, (known, traced) in split.items() if isinstance(known, _Variable)})
 
     def stop(values):
         _Session(frames, values, kwargs.get("stdin"), kwargs.get("stdout")).cmdloop()
@@ -120,8 +153,10 @@ class _Session(cmd.Cmd):
         super().__init__(stdin=stdin, stdout=stdout)
         self.use_rawinput = stdin is None
         self.frames, self.at = frames, 0
-        plain = lambda x: np.asarray(x) if np.ndim(x) else x
-        self.values = [pytree.tree_map(plain, v) for v in values]
+        self.variables = [
+            {**frame.variables, **{name: frame.variables[name].value(xs) for name, xs in traced.items()}}
+            for frame, traced in zip(frames, values, strict=True)
+        ]
 
     def preloop(self) -> None:
         self._write("Entering jdb:")
@@ -135,7 +170,7 @@ class _Session(cmd.Cmd):
         self._write(f"{'> ' if at in (None, self.at) else '  '}{f.filename}({f.line}) in {f.name}()")
 
     def _evaluate(self, text: str) -> Any:
-        return eval(text, {"np": np}, {**self.frames[self.at].static, **self.values[self.at]})
+        return eval(text, {"np": np, **self.variables[self.at]})  # as globals: the bodies of comprehensions see them
 
     def _print(self, text: str, form) -> None:
         try:
