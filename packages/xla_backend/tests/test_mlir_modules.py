@@ -1,6 +1,7 @@
 """Programs as modules and functions of MLIR."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +67,23 @@ def test_modules_are_merged():
     assert text.count("func.func public") == 1
 
 
+def test_a_new_name_of_a_function_may_be_the_old_one_of_another():
+    function = "func.func private @{}(%x: tensor<f32>) -> tensor<f32> {{ {}\n return %y : tensor<f32> }}\n"
+    operation, call = "%y = stablehlo.{} %x : tensor<f32>", "%{} = call @{}(%{}) : (tensor<f32>) -> tensor<f32>\n"
+    parts = [
+        function.format("main", call.format("a", "f", "x") + call.format("y", "f_1", "a")),
+        function.format("f", operation.format("sine")),
+        function.format("f_1", operation.format("cosine")),
+    ]
+    context = rules.make_ir_context()
+    source = ir.Module.parse("".join(parts), context)
+    target = ir.Module.parse(function.format("f", operation.format("tanh")), context)
+    assert modules.merge_mlir_modules(target, "merged", source) == "merged" and target.operation.verify()
+    functions = {f.attributes["sym_name"].value: str(f) for f in target.body.operations}
+    called = re.findall(r"call @(\w+)", functions["merged"])
+    assert [re.findall(r"stablehlo\.(\w+)", functions[name]) for name in called] == [["sine"], ["cosine"]]
+
+
 def test_rules_add_functions_and_programs():
     prim = Primitive("of_this_test")
     prim.abstract(lambda x: x)
@@ -125,8 +143,9 @@ def test_a_call_is_a_function_of_the_module_or_written_out(late):
 
 def test_values_in_the_structure_of_types():
     assert modules.unflatten_ir_values_like_types([1, 2, 3], ["a", ("b", "c")]) == [1, (2, 3)]
-    with pytest.raises(ValueError, match="more values"):
-        modules.unflatten_ir_values_like_types([1, 2], ["a"])
+    for values, of in (([1, 2], ["a"]), ([1, None], ["a"]), ([1], ["a", "b"]), ([1], [("a", "b")])):
+        with pytest.raises(ValueError, match="one value per type"):
+            modules.unflatten_ir_values_like_types(values, of)
 
 
 def test_contexts_of_libraries():

@@ -355,7 +355,7 @@ def unflatten_ir_values_like_types(xs: Sequence[Any], ys: Sequence[Any]) -> list
       ys: the types. A tuple of types takes a tuple of values.
 
     Raises:
-      ValueError: there are more values than types.
+      ValueError: the numbers of values and types differ.
 
     Examples:
 
@@ -365,11 +365,11 @@ def unflatten_ir_values_like_types(xs: Sequence[Any], ys: Sequence[Any]) -> list
       >>> mlir.unflatten_ir_values_like_types(["x", "y", "z"], [number, (number, number)])
       ['x', ('y', 'z')]
     """
+    count = sum(len(y) if isinstance(y, tuple | list) else 1 for y in ys)
+    if len(xs) != count:
+        raise ValueError(f"there is one value per type: {count} are needed, got {len(xs)}")
     rest = iter(xs)
-    out = [tuple(next(rest) for _ in y) if isinstance(y, tuple | list) else next(rest) for y in ys]
-    if next(rest, None) is not None:
-        raise ValueError(f"more values ({len(xs)}) than types ({len(ys)})")
-    return out
+    return [tuple([next(rest) for _ in y]) if isinstance(y, tuple | list) else next(rest) for y in ys]
 
 
 def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symtab: Any = None) -> str:
@@ -414,8 +414,10 @@ def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symt
             fresh = f"{wanted}_{count}"
         taken.add(fresh)
         renamed[name] = fresh
-    for old, new in renamed.items():
-        if old != new:
+    # In two steps, through names that nothing has: a new name may be the old name of another function.
+    apart = {name: f"{name}/{i}" for i, name in enumerate(renamed)}
+    for names in (apart, {apart[old]: new for old, new in renamed.items()}):
+        for old, new in names.items():
             ir.SymbolTable.replace_all_symbol_uses(old, new, own.operation)
     for op in list(own.body.operations):
         op.attributes["sym_name"] = ir.StringAttr.get(
