@@ -239,6 +239,13 @@ def test_masks_and_clamped_indices():
     assert total[0] == x.sum()
 
 
+@pytest.mark.parametrize(("dtype", "size"), [(np.int8, 200), (np.uint8, 256), ("int4", 16)])
+def test_a_mask_holds_for_indices_of_narrow_dtypes(dtype, size):
+    ref = state.new_ref(jnp.zeros(size, np.int32))
+    masked.store(ref.at[jnp.array([1, 2, 3, 4], dtype)], 1, mask=jnp.array([True, False, True, False]))
+    np.testing.assert_array_equal(np.nonzero(ref[...])[0], [1, 3])
+
+
 def test_atomic_operations_return_the_former_values():
     ref = state.new_ref(jnp.int32([5, 6, 7]))
     twice = (jnp.int32([1, 1]),)

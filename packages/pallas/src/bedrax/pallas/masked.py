@@ -174,7 +174,9 @@ def _without(view: TransformedRef, mask: Any) -> TransformedRef | None:
     count = last.arrays
     first, *rest = view.operands[-count:]
     axis = last.plan.axes.index((indexing.ARRAY, 0))
-    first = _like(first, last.plan.block, aval_of(first).dtype)
+    dtype = aval_of(first).dtype
+    wide = np.int32 if dtypes.iinfo(dtype).bits < 32 else dtype  # a narrow index may reach no position outside
+    first = _like(first, last.plan.block, wide)
     outside = lax.full_like(first, last.plan.shape[axis])
     operands = (*view.operands[:-count], lax.select(mask, first, outside), *rest)
     return TransformedRef(view.ref, view.transforms, operands)
