@@ -239,6 +239,18 @@ def test_masks_and_clamped_indices():
     assert total[0] == x.sum()
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float8_e4m3fn", "int8", "uint8", "int32", "float32", "bool"])
+def test_the_sums_of_products_of_narrow_elements_are_wide(dtype):
+    a, b = jnp.full((2, 64), 100, dtype), jnp.full((64, 2), 100, dtype)
+    out = masked.dot(a, b)
+    if dtype == "bool":
+        assert out.dtype == np.bool_ and bool(out.all())
+        return
+    element = float(a[0, 0].astype(np.float32))  # rounded to the dtype
+    np.testing.assert_array_equal(out, np.full((2, 2), 64 * element**2))
+    assert out.dtype == (np.int32 if "int" in dtype else np.float32)
+
+
 @pytest.mark.parametrize(("dtype", "size"), [(np.int8, 200), (np.uint8, 256), ("int4", 16)])
 def test_a_mask_holds_for_indices_of_narrow_dtypes(dtype, size):
     ref = state.new_ref(jnp.zeros(size, np.int32))

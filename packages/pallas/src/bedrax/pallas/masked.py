@@ -386,7 +386,9 @@ def atomic_cas(ref: Ref, cmp: Any, val: Any) -> Any:
 def dot(
     a: Any, b: Any, trans_a: bool = False, trans_b: bool = False, allow_tf32: bool | None = None, precision: Any = None
 ) -> Any:
-    """The product of two matrices of one dtype. That of floats is in float32, or in a wider dtype of the operands.
+    """The product of two matrices of one dtype.
+
+    That of floats is in float32, that of integers in int32, or in a wider dtype of the operands.
 
     Args:
       a, b: arrays of rank 2; the last axis of `a` is as long as the first of `b`.
@@ -410,7 +412,9 @@ def dot(
     if precision is None and allow_tf32 is False:
         precision = "highest"
     contracted = ((0 if trans_a else 1,), (1 if trans_b else 0,))
-    wide = np.promote_types(np.float32, a.dtype) if a.dtype.kind == "f" else None
+    wide = None
+    if a.dtype.itemsize < 4:  # the sums of narrow elements need more bits
+        wide = np.float32 if dtypes.is_floating(a.dtype) else np.int32 if dtypes.is_integer(a.dtype) else None
     return lax.dot_general(a, b, (contracted, ((), ())), precision=precision, preferred_element_type=wide)
 
 
