@@ -323,6 +323,9 @@ def test_small_arithmetic():
             a, 3
         )
     assert pl.cdiv(jnp.uint8(7), 2) == 4 and pl.cdiv(jnp.uint8(7), 2).dtype == np.uint8
+    assert pl.cdiv(jnp.int32(2**31 - 1), 2) == jit(pl.cdiv)(2**31 - 1, 2) == 2**30 and pl.cdiv(jnp.uint8(250), 16) == 16
+    assert pl.cdiv(np.uint8(250), np.uint8(16)) == 16 and pl.align_to(np.int8(100), np.int8(64)) == 128
+    assert pl.next_power_of_2(np.int32(9)) == 16
     assert pl.align_to(jnp.uint8(5), 4) == 8 and pl.run_scoped(lambda r: r[...], VMEM((), "int4")) == -8
     assert pl.align_to(5, 4) == 8 and [pl.next_power_of_2(n) for n in (0, 1, 5, 8)] == [1, 1, 8, 8]
     assert pl.strides_from_shape((2, 3, 4)) == (12, 4, 1)

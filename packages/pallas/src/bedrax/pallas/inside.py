@@ -12,6 +12,7 @@ import numpy as np
 
 from bedrax import lax, pytree
 from bedrax.core import dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, abstractify, aval_of
 from bedrax.core.public import public
 from bedrax.core.tracing import Tracer
@@ -221,7 +222,7 @@ def cdiv(a: Any, b: Any) -> Any:
       b: a positive integer, or an integer array of a shape that broadcasts with `a`.
 
     Returns:
-      A Python integer if both are Python integers, otherwise an array.
+      A Python integer if both are integers of Python or NumPy, otherwise an array.
 
     Examples:
 
@@ -231,8 +232,10 @@ def cdiv(a: Any, b: Any) -> Any:
       3
     """
     if isinstance(a, (int, np.integer)) and isinstance(b, (int, np.integer)):
-        return -(-a // b)
-    return (a + (b - 1)) // b
+        return -(-int(a) // int(b))
+    if isinstance(a, Array | np.ndarray) or isinstance(b, Array | np.ndarray):
+        return a // b + (a % b != 0)  # a sum before the division could overflow
+    return (a + (b - 1)) // b  # symbolic dimensions
 
 
 def align_to(a: Any, alignment: Any) -> Any:
@@ -243,7 +246,7 @@ def align_to(a: Any, alignment: Any) -> Any:
       alignment: a positive integer, or an integer array of a shape that broadcasts with `a`.
 
     Returns:
-      A Python integer if both are Python integers, otherwise an array.
+      A Python integer if both are integers of Python or NumPy, otherwise an array.
 
     Examples:
 
@@ -252,6 +255,7 @@ def align_to(a: Any, alignment: Any) -> Any:
       >>> pl.align_to(5, 4), pl.align_to(8, 4)
       (8, 8)
     """
+    alignment = int(alignment) if isinstance(alignment, np.integer) else alignment
     return cdiv(a, alignment) * alignment
 
 
@@ -267,7 +271,7 @@ def next_power_of_2(x: int) -> int:
     """
     if x < 0:
         raise ValueError(f"next_power_of_2: a number that is not negative is needed, got {x}")
-    return 1 if x == 0 else 2 ** (x - 1).bit_length()
+    return 1 if x == 0 else 2 ** (int(x) - 1).bit_length()
 
 
 def strides_from_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
