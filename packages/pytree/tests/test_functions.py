@@ -92,6 +92,18 @@ def test_unsortable_keys(tu, make):
     assert text == expected.format(kind, "at [1]")
 
 
+def test_a_deep_tree(tu):
+    """The engines have a depth or none: the error is the same for all functions."""
+    tree = 1
+    for _ in range(3000):
+        tree = [tree]
+    for flatten in (tu.tree_leaves, tu.tree_leaves_with_path):
+        try:
+            assert len(flatten(tree)) == 1
+        except RecursionError as error:
+            assert "nested too deeply" in str(error)
+
+
 def test_reduce(tu):
     assert tu.tree_reduce(operator.add, {"a": 1, "b": (2, 3)}) == 6
     assert tu.tree_reduce(lambda a, x: a + [x], (1, (2,)), []) == [1, 2]

@@ -103,7 +103,7 @@ def tree_flatten_with_path(
     predicate = is_leaf if is_leaf is None or is_leaf_takes_path else lambda _, x: is_leaf(x)
     try:
         return _flatten_with_path(tree, predicate)
-    except ValueError as e:
+    except (ValueError, SystemError) as e:
         explain_unflattenable(e, tree, is_leaf, is_leaf_takes_path)
         raise
 
