@@ -258,6 +258,8 @@ def test_fusions_have_types_and_values():
     np.testing.assert_array_equal(fusing.evaluate(lambda x: x * 2)(X), X * 2)
     with pytest.raises(ValueError, match="transposes"):
         fusing.evaluate(lambda x: x.T, allow_transpose=False)(X)
+    with pytest.raises(ValueError, match="transposes"):
+        fusing.evaluate(jit(lambda x: x.T), allow_transpose=False)(X)
     with pytest.raises(NotImplementedError, match="loops"):
         fusing.evaluate(lambda x: lax.fori_loop(0, 3, lambda i, c: c * 2, x))(X)
 

@@ -272,7 +272,7 @@ def evaluate(f: Callable[..., Any], *, allow_transpose: bool = True) -> Callable
 
     def call(*args: Any) -> Any:
         program = make_jaxpr(f)(*args)
-        names = {eqn.primitive.name for eqn in program.eqns}
+        names = {eqn.primitive.name for eqn in all_equations(program)}
         if names & set(_REFUSED):
             raise NotImplementedError(
                 f"evaluate: loops and conditions are not fused, got {sorted(names & set(_REFUSED))}"
