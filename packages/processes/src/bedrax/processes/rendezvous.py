@@ -167,7 +167,13 @@ def _report(host: str, ports: list[int], mine: dict[str, Any], deadline: float) 
                         s.settimeout(max(0.1, deadline + 5 - time.monotonic()))  # process 0 has the same deadline
                         answer = json.loads(answers.readline(_LINE))
                     return answer["problem"], port
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:  # process 0 may not have started yet
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+            RecursionError,
+        ) as error:  # process 0 may not have started yet
             last = error
         if port == ports[-1]:
             time.sleep(0.1)
