@@ -2,6 +2,7 @@
 """`jax._src.lib`: names that Dynamiqs, Grain and the public guides use."""
 
 from bedrax.xla_backend.door.client import (
+    jax_mlir_ext as jax_mlir_ext,
     jaxlib_extension_version as jaxlib_extension_version,
     xla_client as xla_client,
 )
