@@ -363,3 +363,51 @@ def test_errors(what):
     use, error, words = WRONG[what]
     with pytest.raises(error, match=words):
         use(values(4))
+
+
+NARROW = [
+    (np.uint8(0), np.uint8(250), 16, 16),
+    (np.int8(-100), np.int8(100), 1, 200),
+    (np.uint32(5), np.uint32(2), 1, 0),
+    (np.uint32(2), np.uint32(5), 1, 3),
+]
+
+
+@pytest.mark.parametrize("lower, upper, step, count", NARROW)
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_loop_counts_with_bounds_of_any_dtype(lower, upper, step, count, traced):
+    run = lambda a, b: pl.loop(a, b, init_carry=(0, 0), step=step)(lambda i, c: (c[0] + 1, i))
+    found, last = jit(run)(lower, upper) if traced else run(lower, upper)
+    assert int(found) == count
+    assert int(last) == (int(lower) + step * (count - 1) if count else 0)
+
+
+def test_lengths_of_a_narrow_dtype_are_numbers():
+    one = pl.BlockSpec((np.int8(1), pl.Blocked(np.int8(1))), lambda i, j: (i, j))
+    grid = (np.int8(16), np.int8(16))
+    out = ShapeDtypeStruct((16, 16), np.int32)
+    call = pl.pallas_call(increment, out, grid=grid, in_specs=[one], out_specs=one, interpret=True)
+    assert int(np.sum(call(np.zeros((16, 16), np.int32)))) == 256
+
+
+def increment(x, out):
+    out[...] = x[...] + np.int32(1)
+
+
+LENGTHS = {
+    "the size of an axis of a grid": lambda: pl.pallas_call(increment, ShapeDtypeStruct((4,), np.int32), grid=(2.0,)),
+    "the length of a block": lambda: pl.pallas_call(
+        increment,
+        ShapeDtypeStruct((4,), np.int32),
+        grid=(2,),
+        in_specs=[pl.BlockSpec((2.5,), lambda i: (i,))],
+        interpret=True,
+    )(np.zeros(4, np.int32)),
+    "ds: the size of a slice": lambda: pl.ds(0, 2.7),
+}
+
+
+@pytest.mark.parametrize("what", LENGTHS)
+def test_a_length_that_is_no_integer_is_named(what):
+    with pytest.raises(TypeError, match=f"{what} is an integer, got 2"):
+        LENGTHS[what]()

@@ -21,7 +21,7 @@ from bedrax.lax.primitives.callbacks import debug_callback as _debug_callback
 from bedrax.lax.primitives.callbacks import debug_print as _debug_print
 from bedrax.numpy.index_plans import Slice
 from bedrax.pallas import flags
-from bedrax.pallas.specs import MemoryRef, starts_as_zero
+from bedrax.pallas.specs import MemoryRef, known_length, starts_as_zero
 from bedrax.state import Ref, empty_ref, new_ref
 
 
@@ -138,6 +138,7 @@ def loop(
     """Decorator that runs a function for ``i = lower, lower + step, ...`` below `upper`.
 
     Args:
+      lower, upper: integers, or integer arrays of rank 0.
       init_carry: None for a body ``i -> None``; else the body is ``(i, carry) -> carry``.
       step: positive.
       unroll: as in `fori_loop`.
@@ -163,15 +164,26 @@ def loop(
     if isinstance(step, (int, np.integer)) and step <= 0:
         raise ValueError(f"loop: step is positive, got {step}")
 
+    first, last, by = map(_counting, (lower, upper, step))
+
     def run(body: Callable) -> Any:
-        at = lambda i: i * step + lower
+        at = lambda i: i * by + first
 
         def once(i, carry):
             return body(at(i), carry) if init_carry is not None else body(at(i))
 
-        return lax.fori_loop(0, cdiv(upper - lower, step), once, init_carry, unroll=unroll)
+        return lax.fori_loop(0, cdiv(last - first, by), once, init_carry, unroll=unroll)
 
     return run
+
+
+def _counting(n: Any) -> Any:
+    """A number as one whose sums and differences do not wrap around at the limit of a narrow or unsigned dtype."""
+    if isinstance(n, np.integer):
+        return int(n)
+    if isinstance(n, Array | np.ndarray) and dtypes.is_integer(n.dtype):
+        return lax.convert_element_type(n, dtypes.canonicalize_dtype(f"int{max(32, 8 * n.dtype.itemsize)}"))
+    return n
 
 
 def ds(start: Any, size: Any = None, stride: int | None = None) -> Any:
@@ -183,7 +195,7 @@ def ds(start: Any, size: Any = None, stride: int | None = None) -> Any:
       stride: the distance of two positions. Default: 1.
 
     Raises:
-      TypeError: the size is traced.
+      TypeError: the size is traced, or no integer.
 
     Examples:
 
@@ -208,7 +220,7 @@ def ds(start: Any, size: Any = None, stride: int | None = None) -> Any:
         start, size = 0, start
     if isinstance(size, Tracer):
         raise TypeError(f"ds: the size of a slice is a known integer, got {size!r}")
-    return Slice(start, int(size), 1 if stride is None else stride)
+    return Slice(start, known_length(size, "ds: the size of a slice"), 1 if stride is None else stride)
 
 
 dslice = ds
@@ -350,6 +362,8 @@ def broadcast_to(a: Any, shape: tuple[int, ...]) -> Any:
     """
     a = lax.asarray(a)
     offset = len(shape) - len(a.shape)
+    if offset < 0:
+        raise TypeError(f"broadcast_to: the shape {tuple(shape)} has fewer axes than the array, of shape {a.shape}")
     return lax.broadcast_in_dim(a, shape, tuple(range(offset, len(shape))))
 
 

@@ -298,7 +298,7 @@ def stochastic_round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
       random_bits: uint32 of the same shape; the lowest bits that `target_dtype` drops are used.
       target_dtype: bfloat16. Others raise NotImplementedError.
 
-    An array of `target_dtype`; nan and infinities stay unchanged.
+    Returns:
       An array of `target_dtype`; nan and infinities stay.
 
     Examples:

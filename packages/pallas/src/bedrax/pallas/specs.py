@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import enum
 import inspect
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from bedrax.core import dims
+from bedrax.core import dims, errors
 from bedrax.core.avals import ShapedArray
 
 
@@ -805,7 +806,8 @@ def read_dims(spec: BlockSpec, shape: tuple[Any, ...]) -> tuple[Dim, ...]:
         if entry is None or isinstance(entry, Squeezed):
             found.append(Dim(1, False, False, (0, 0)))
         elif isinstance(entry, Element):
-            found.append(Dim(entry.block_size, True, True, tuple(entry.padding)))  # type: ignore[arg-type]
+            size = known_length(entry.block_size, "the length of a block")
+            found.append(Dim(size, True, True, tuple(entry.padding)))  # type: ignore[arg-type]
         elif isinstance(entry, BoundedSlice):
             raise NotImplementedError("blocks of varying length (BoundedSlice) are not supported")
         elif isinstance(entry, Indirect):
@@ -814,15 +816,32 @@ def read_dims(spec: BlockSpec, shape: tuple[Any, ...]) -> tuple[Dim, ...]:
                 " ref[indices] in it"
             )
         else:
-            found.append(Dim(entry.block_size if isinstance(entry, Blocked) else int(entry), False, True, (0, 0)))
+            size = entry.block_size if isinstance(entry, Blocked) else entry
+            found.append(Dim(known_length(size, "the length of a block"), False, True, (0, 0)))
     return tuple(found)
+
+
+def known_length(n: Any, what: str) -> Any:
+    """A length as a Python integer, whose arithmetic does not overflow; symbolic ones unchanged.
+
+    Raises:
+      TypeError: it is not an integer; `what` names it.
+    """
+    if not dims.is_constant_dim(n):
+        return n
+    try:
+        return operator.index(n)
+    except errors.JAXTypeError:  # it is traced
+        raise
+    except TypeError:
+        raise TypeError(f"{what} is an integer, got {n!r}") from None
 
 
 def read_grid(grid: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """(sizes, names or None) of the axes of a grid."""
     entries = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
     named = [e if isinstance(e, tuple) else (None, e) for e in entries]
-    for _, size in named:
-        if dims.is_constant_dim(size) and int(size) < 0:
-            raise ValueError(f"the sizes of a grid are not negative, got {entries}")
-    return tuple(n for _, n in named), tuple(name for name, _ in named)
+    sizes = tuple([known_length(n, "the size of an axis of a grid") for _, n in named])
+    if any(isinstance(n, int) and n < 0 for n in sizes):
+        raise ValueError(f"the sizes of a grid are not negative, got {entries}")
+    return sizes, tuple(name for name, _ in named)
