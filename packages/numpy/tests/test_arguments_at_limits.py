@@ -44,3 +44,56 @@ def test_errors_name_the_argument():
         lax.scan(lambda c, x: (c, x), 0.0, None, length=1.5)
     with pytest.raises(IndexError, match="elems has no arrays"):
         lax.associative_scan(lax.add, [])
+
+
+X, M = np.arange(4, dtype=np.int32), np.ones((2, 2), np.float32)
+FRACTIONS = {
+    "axis": [
+        lambda: jnp.sum(X, 0.5),
+        lambda: jnp.cumsum(X, 0.5),
+        lambda: jnp.sort(X, 0.5),
+        lambda: jnp.argmax(X, 0.5),
+        lambda: jnp.stack([X, X], 0.5),
+        lambda: jnp.concatenate([X, X], 0.5),
+        lambda: jnp.take(X, 0, 0.5),
+        lambda: jnp.expand_dims(X, 0.5),
+        lambda: jnp.swapaxes(M, 0.5, 1),
+        lambda: jnp.moveaxis(M, 0.5, 1),
+        lambda: jnp.squeeze(M[:1], 0.5),
+        lambda: jnp.flip(M, 0.5),
+        lambda: jnp.fft.fft(X, axis=0.5),
+    ],
+    "n": [lambda: jnp.diff(X, 0.5), lambda: jnp.fft.rfft(X, 0.5)],
+    "length": [lambda: jnp.bincount(X, length=0.5)],
+    "minlength": [lambda: jnp.bincount(X, minlength=0.5)],
+    "size": [lambda: jnp.unique(X, size=0.5)],
+    "bins": [lambda: jnp.histogram(X, 0.5)],
+    "deg": [lambda: jnp.polyfit(X, X, 0.5)],
+    "M": [lambda: jnp.kaiser(0.5, 1.0)],
+}
+
+
+@pytest.mark.parametrize("name, call", [(name, call) for name, calls in FRACTIONS.items() for call in calls])
+def test_a_fraction_in_place_of_an_integer_is_named(name, call):
+    with pytest.raises(TypeError, match=rf"\b{name} is an integer, got 0.5 of type float"):
+        call()
+
+
+@pytest.mark.parametrize(
+    "call, error",
+    [
+        (lambda: jnp.repeat(X, 1.5), TypeError),
+        (lambda: jnp.repeat(X, [1.5] * 4), TypeError),
+        (lambda: jnp.repeat(X, np.full(4, 1.5), total_repeat_length=4), TypeError),
+        (lambda: jnp.delete(X, 1.0), ValueError),
+        (lambda: jnp.delete(X, np.array([1.0])), ValueError),
+    ],
+)
+def test_counts_and_positions_that_are_fractions_are_refused(call, error):
+    with pytest.raises(error, match="integers"):
+        call()
+
+
+def test_no_counts_and_no_positions():
+    assert jnp.repeat(X[:0], []).shape == (0,)
+    assert jnp.delete(X, np.array([])).shape == (4,)

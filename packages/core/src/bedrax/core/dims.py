@@ -217,6 +217,25 @@ def dim_as_value(d: Dim) -> Any:
     return operator.index(d)
 
 
+def integer(x: Any, what: str) -> int:
+    """Return an integer of Python, NumPy or another library as an int.
+
+    Args:
+      what: the name of the argument, for messages.
+
+    Raises:
+      TypeError: it is something else. A traced value is a TracerIntegerConversionError, which is a TypeError.
+    """
+    if type(x) is int:
+        return x
+    try:
+        return operator.index(x)
+    except errors.JAXTypeError:
+        raise
+    except TypeError:
+        raise TypeError(f"{what} is an integer, got {x!r} of type {type(x).__name__}") from None
+
+
 def canonical_dim(d: Any, context: str = "") -> Dim:
     """Return `d` as a dimension; see `canonical_shape`."""
     return canonical_shape((d,), context)[0]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable
 from typing import Any
 
-from bedrax.core import dtypes
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.typing import ArrayLike
@@ -54,7 +53,7 @@ def polynomial(x: ArrayLike, coeffs: Iterable[Any], *, unroll: int | None = None
     dtype = aval_of(x).dtype
     coefficients = [_coefficient(c, x, dtype) for c in coeffs]
     if unroll is not None:
-        unroll = operator.index(unroll)
+        unroll = dims.integer(unroll, "unroll")
         if unroll < 0:
             raise ValueError(f"lax.polynomial: unroll is not negative, got {unroll}")
     params = {} if unroll is None else {"unroll": unroll}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from bedrax import lax
-from bedrax.core import blame, dtypes, errors, positions, tracing
+from bedrax.core import blame, dims, dtypes, errors, positions, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_functions, aval_of
 from bedrax.core.codes import coded
@@ -56,7 +56,7 @@ def axis_index(axis: Any, ndim: int) -> int:
     """
     if isinstance(axis, tracing.Tracer) and axis.concrete() is None:
         raise errors.ConcretizationTypeError(axis, "It is given as an axis, which is part of the program.")
-    axis = operator.index(axis)
+    axis = dims.integer(axis, "axis")
     if not -ndim <= axis < ndim:
         raise np.exceptions.AxisError(
             coded("BX-AXIS-RANGE", f"axis {axis} is out of bounds for array of dimension {ndim}")

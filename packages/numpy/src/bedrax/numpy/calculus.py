@@ -43,6 +43,7 @@ def diff(
     a = array("diff", a)
     if not a.ndim:
         raise ValueError("diff requires input that is at least one dimensional; got a scalar")
+    n = dims.integer(n, "n")
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n}")
     if not n:

@@ -7,7 +7,6 @@ scaled after.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -60,7 +59,7 @@ def _transform(name: str, kind: str, a: ArrayLike, s, axes, norm) -> Array:
     if len(set(axes)) != len(axes):
         raise ValueError(f"fft.{name}: each axis is transformed once, got axes {tuple(axes)}")
     if s is not None:
-        s = [operator.index(n) if not dims.is_symbolic(n) else n for n in s]
+        s = [dims.integer(n, "n") if not dims.is_symbolic(n) else n for n in s]
         if len(s) > len(axes):
             raise ValueError(f"fft.{name}: s has more entries than there are axes, got {tuple(s)}, {tuple(axes)}")
         axes = axes[: len(s)] if len(s) < len(axes) else axes
@@ -141,7 +140,7 @@ def _one(name, kind, a, n, axis, norm):
 def _single(name: str, axis: Any) -> int:
     if isinstance(axis, (tuple, list)):
         raise ValueError(f"fft.{name} transforms one axis, got axis={axis}; use fft.{name}n")
-    return operator.index(axis)
+    return dims.integer(axis, "axis")
 
 
 _NORM = """norm: scaling. ``"backward"`` (default) divides inverse transforms by the size, ``"forward"`` the others,

@@ -462,6 +462,8 @@ def _known_places(name: str, obj: Any, size: int) -> np.ndarray:
     known = concrete_value(lax.asarray(operand(name, obj, 1)))
     if known is None:
         raise errors.ConcretizationTypeError(obj, f"the indices of jnp.{name} decide a shape: pass known ones")
+    if known.size and not dtypes.is_integer(known.dtype) and known.dtype != np.bool_:
+        raise ValueError(f"jnp.{name}: obj has integers or booleans, got {known.dtype}")
     return known
 
 

@@ -531,7 +531,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
       (4, 2, 2)
     """
     a = array("linalg.tensorinv", a)
-    ind = operator.index(ind)
+    ind = dims.integer(ind, "ind")
     if ind <= 0:
         raise ValueError(f"ind must be a positive integer; got ind={ind}")
     rows, columns = a.shape[:ind], a.shape[ind:]

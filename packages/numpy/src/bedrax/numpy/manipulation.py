@@ -584,7 +584,11 @@ def repeat(
         )
         out = lax.reshape(wide, (*x.shape[:axis], size * repeats, *x.shape[axis + 1 :]))
         return place(out, None, out_sharding)
-    counts = array("repeat", repeats) if not isinstance(repeats, (list, tuple)) else np.asarray(repeats, int)
+    counts = array("repeat", repeats) if not isinstance(repeats, (list, tuple)) else np.asarray(repeats)
+    if counts.size == 0:
+        counts = counts.astype(np.int32)  # NumPy makes floats of an empty list
+    if not dtypes.is_integer(counts.dtype) and counts.dtype != np.bool_:
+        raise TypeError(f"jnp.repeat: repeats are integers, got {counts.dtype}")
     if counts.ndim > 1 or (counts.ndim == 1 and counts.shape[0] not in (1, size)):
         raise ValueError(f"repeats must be a scalar or a vector of length {size}, got shape {counts.shape}")
     known = concrete_value(counts)

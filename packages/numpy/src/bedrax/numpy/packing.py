@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import operator
-
 import bedrax.numpy as jnp
 import numpy as np
 from bedrax import lax
-from bedrax.core import dtypes
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike
@@ -85,7 +83,7 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, 
     bits = bits.reshape(*a.shape[:-2], a.shape[-2] * 8)
     if count is not None:
         n = bits.shape[-1]
-        count = operator.index(count)
+        count = dims.integer(count, "count")
         wanted = count if count >= 0 else n + count
         if wanted < 0:
             raise ValueError(f"count={count} cuts off more than the {n} bits there are")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-
 import bedrax.numpy as jnp
 import numpy as np
 from bedrax import lax
@@ -167,7 +165,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
       Array([2., 2.], dtype=float32)
     """
     (p,) = inexact("polyder", p)
-    m = operator.index(m)
+    m = dims.integer(m, "m")
     if m < 0:
         raise ValueError(f"Order of derivative must be positive, got m={m}")
     for _ in range(m):
@@ -197,7 +195,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
       >>> jnp.polyint(jnp.array([6., 2.]))
       Array([3., 2., 0.], dtype=float32)
     """
-    m = operator.index(m)
+    m = dims.integer(m, "m")
     p, k = inexact("polyint", p, 0 if k is None else array("polyint", k, 2))
     if m < 0:
         raise ValueError(f"Order of integral must be positive (see polyder), got m={m}")
@@ -319,7 +317,7 @@ def polyfit(
       >>> jnp.polyfit(x, 2 * x + 1, deg=1).round(3)
       Array([2., 1.], dtype=float32)
     """
-    deg = operator.index(deg)
+    deg = dims.integer(deg, "deg")
     x, y = inexact("polyfit", x, y)
     if deg < 0:
         raise ValueError(f"expected deg >= 0, got {deg}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any, Final
 
 import numpy as np
@@ -70,7 +69,7 @@ def _define(name: str, example: str):
         if num_segments is None:
             hint = f"{name}() `num_segments` argument: pass the number of segments where the ids are traced."
             num_segments = concrete_int(jnp.max(ids), hint) + 1 if ids.size else 0
-        num_segments = num_segments if dims.is_symbolic(num_segments) else operator.index(num_segments)
+        num_segments = num_segments if dims.is_symbolic(num_segments) else dims.integer(num_segments, "num_segments")
         if dims.is_constant_dim(num_segments) and num_segments < 0:
             raise ValueError(f"num_segments must be non-negative. {name} got {num_segments}")
         empty = jnp.full((num_segments, *data.shape[1:]), identity(data.dtype), data.dtype)
@@ -92,7 +91,7 @@ def _define(name: str, example: str):
 
         if bucket_size is None:
             return lax.placed(reduce(data, ids), out_sharding)
-        starts = range(0, ids.shape[0], operator.index(bucket_size))
+        starts = range(0, ids.shape[0], dims.integer(bucket_size, "bucket_size"))
         parts = [reduce(data[s : s + bucket_size], ids[s : s + bucket_size]) for s in starts]
         out = getattr(jnp, combine)(jnp.stack(parts), axis=0).astype(data.dtype) if parts else empty
         return lax.placed(out, out_sharding)

@@ -7,7 +7,6 @@ filled up) and the functions can be traced; without, they need concrete arrays.
 from __future__ import annotations
 
 import functools
-import operator
 from typing import Any, NamedTuple
 
 import bedrax.numpy as jnp
@@ -38,7 +37,7 @@ __all__ = [
 
 def _count(mask: Array, name: str, size: Any) -> int:
     if size is not None:
-        return operator.index(size)
+        return dims.integer(size, "size")
     return concrete_int(jnp.sum(mask), f"How many elements jnp.{name} returns depends on the values; pass size.")
 
 
@@ -293,7 +292,7 @@ def _select(mask: Array, name: str, size: Any, xs: list, fills: list) -> list:
 
 def _filling(like: Array, size: Any, fill: Any) -> Array:
     """The result of a set function without values: `size` elements that are `fill`, or none."""
-    return jnp.full((0 if size is None else operator.index(size),), 0 if fill is None else fill, like.dtype)
+    return jnp.full((0 if size is None else dims.integer(size, "size"),), 0 if fill is None else fill, like.dtype)
 
 
 def intersect1d(

@@ -5,7 +5,6 @@ The order is that of `lax.sort`: numbers by value, NaN last, complex numbers by 
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -193,7 +192,7 @@ def top_k(
       (Array([3, 4], dtype=int32), Array([0, 2], dtype=int32))
     """
     one_of("top_k", "mode", mode, ("largest", "smallest"))
-    return _top_k(a, k=dims.canonical_dim(k), axis=operator.index(axis), mode=mode)
+    return _top_k(a, k=dims.canonical_dim(k), axis=dims.integer(axis, "axis"), mode=mode)
 
 
 @one_program(static=("k", "axis", "mode"))
@@ -206,7 +205,7 @@ def _top_k(a: ArrayLike, k: int, axis: int, mode: str) -> tuple[Array, Array]:
 
 
 def _check_kth(kth: Any, size: Any) -> None:
-    kth = operator.index(kth)
+    kth = dims.integer(kth, "kth")
     if dims.is_constant_dim(size) and not -size <= kth < size:
         raise ValueError(f"kth={kth} is out of bounds for an axis of size {size}; it must be in {-size}..{size - 1}")
 

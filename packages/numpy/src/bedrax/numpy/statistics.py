@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -557,7 +556,7 @@ def bincount(
         raise ValueError(f"only 1-dimensional input supported, got shape {x.shape}")
     if weights is None:
         positions.result_dtype("bincount", x.shape[0])
-    minlength = operator.index(minlength)
+    minlength = dims.integer(minlength, "minlength")
     if length is None:
         top = 0
         if x.size:
@@ -567,7 +566,7 @@ def bincount(
         length = max(minlength, top + 1 if x.size else 0)
     if minlength < 0 or length < 0:
         raise ValueError(f"jnp.bincount: minlength and length are not negative, got {minlength} and {length}")
-    length = operator.index(length) if dims.is_constant_dim(length) else length
+    length = dims.integer(length, "length") if dims.is_constant_dim(length) else length
     if weights is None:
         weights = np.asarray(1, dtypes.default_int_dtype())
     else:
@@ -646,7 +645,7 @@ def histogram_bin_edges(
     dtype = dtypes.to_real_dtype(a.dtype)
     if np.ndim(bins) == 1:
         return jnp.asarray(bins, dtype)
-    bins = operator.index(bins)
+    bins = dims.integer(bins, "bins")
     if bins < 1:
         raise ValueError(f"there is at least one bin, got bins={bins}")
     if bins > np.iinfo(np.intp).max // 8:  # their edges would be positions that no integer counts

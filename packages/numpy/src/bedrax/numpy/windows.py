@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import operator
-
 import bedrax.numpy as jnp
 import numpy as np
 from bedrax import lax
-from bedrax.core import dtypes
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.public import public
@@ -19,7 +17,7 @@ __all__ = ["bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"]
 
 def _window(M: int, formula) -> Array:
     """``formula(n, M - 1)`` for n = 0, ..., M - 1; ones for M <= 1."""
-    M = operator.index(M)
+    M = dims.integer(M, "M")
     dtype = dtypes.default_float_dtype()
     if M <= 1:
         return jnp.ones((max(M, 0),), dtype)

@@ -6,14 +6,13 @@ Formulas: L. Devroye, "Non-Uniform Random Variate Generation" (Springer, 1986), 
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from bedrax import lax
-from bedrax.core import dtypes
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
@@ -523,6 +522,6 @@ def orthogonal(
       Array(True, dtype=bool)
     """
     key, _ = single_key("orthogonal", key)
-    n = operator.index(n)
-    m = n if m is None else operator.index(m)
+    n = dims.integer(n, "n")
+    m = n if m is None else dims.integer(m, "m")
     return placed(_orthogonal(key, shape_of(shape), inexact_dtype("normal", dtype), n, m), out_sharding)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
@@ -82,7 +81,7 @@ def take(x: ArrayLike, indices: Array, axis: int) -> Array:
 
 
 def _axis(axis, rank: int) -> int:
-    axis = operator.index(axis)
+    axis = dims.integer(axis, "axis")
     if not -rank <= axis < rank:
         raise ValueError(coded("BX-AXIS-RANGE", f"axis {axis} is out of bounds for array of dimension {rank}"))
     return axis % rank

@@ -317,7 +317,7 @@ def count_stored(mask: Array, n_batch: int) -> Any:
 def known_count(what: str, nse: int | None, count: Any) -> int:
     """`nse` as an int, or else `count`. Raises ConcretizationTypeError if the count is traced."""
     if nse is not None:
-        return operator.index(nse)
+        return dims.integer(nse, "nse")
     value = count.concrete() if isinstance(count, Tracer) else count
     if value is None:
         raise ConcretizationTypeError(
@@ -362,14 +362,14 @@ def bcoo_fromdense(
       Array([5., 7.], dtype=float32)
     """
     mat = jnp.asarray(mat)
-    n_batch, n_dense = operator.index(n_batch), operator.index(n_dense)
+    n_batch, n_dense = dims.integer(n_batch, "n_batch"), dims.integer(n_dense, "n_dense")
     if n_batch < 0 or n_dense < 0 or n_batch + n_dense > mat.ndim:
         raise ValueError(f"{n_batch=} and {n_dense=} do not fit an array of rank {mat.ndim}")
     if nse is None:
         nse = known_count("bcoo_fromdense", None, count_stored(_nonzero(mat, n_dense), n_batch))
     data, indices = bcoo_fromdense_p.bind(
         mat,
-        nse=operator.index(nse),
+        nse=dims.integer(nse, "nse"),
         n_batch=n_batch,
         n_dense=n_dense,
         index_dtype=counting_dtype(index_dtype, mat.size),
@@ -486,7 +486,7 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
     if nse is None:
         counts = mapped(lambda i: elements.groups(i, mat.sparse_shape)[2], mat.n_batch, mat.indices)
         nse = known_count("bcoo_sum_duplicates", None, counts.max(initial=0) if mat.n_batch else counts)
-    data, indices = bcoo_sum_duplicates_p.bind(mat.data, mat.indices, spinfo=mat._info, nse=operator.index(nse))
+    data, indices = bcoo_sum_duplicates_p.bind(mat.data, mat.indices, spinfo=mat._info, nse=dims.integer(nse, "nse"))
     return BCOO((data, indices), shape=mat.shape, indices_sorted=True, unique_indices=True)
 
 
@@ -638,8 +638,8 @@ def bcoo_update_layout(
       >>> sparse.bcoo_update_layout(m, n_batch=1, on_inefficient=None).n_batch
       1
     """
-    n_batch = mat.n_batch if n_batch is None else operator.index(n_batch)
-    n_dense = mat.n_dense if n_dense is None else operator.index(n_dense)
+    n_batch = mat.n_batch if n_batch is None else dims.integer(n_batch, "n_batch")
+    n_dense = mat.n_dense if n_dense is None else dims.integer(n_dense, "n_dense")
     if n_batch < 0 or n_dense < 0 or n_batch + n_dense > mat.ndim:
         raise ValueError(f"an array of rank {mat.ndim} has no layout {n_batch=}, {n_dense=}")
     if on_inefficient not in ("error", "warn", None):

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -213,7 +212,7 @@ def bcsr_fromdense(
         stored = bcoo.bcoo_fromdense(mat, n_batch=n_batch, n_dense=n_dense)
         nse = stored.nse
     parts = bcsr_fromdense_p.bind(
-        mat, nse=operator.index(nse), n_batch=n_batch, n_dense=n_dense, index_dtype=np.dtype(index_dtype)
+        mat, nse=dims.integer(nse, "nse"), n_batch=n_batch, n_dense=n_dense, index_dtype=np.dtype(index_dtype)
     )
     return BCSR(parts, shape=mat.shape, indices_sorted=True, unique_indices=True)
 

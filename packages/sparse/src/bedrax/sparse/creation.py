@@ -11,7 +11,7 @@ import numpy as np
 
 import bedrax.numpy as jnp
 from bedrax import random
-from bedrax.core import dtypes
+from bedrax.core import dims, dtypes
 from bedrax.sparse import elements
 from bedrax.sparse.bcoo import BCOO
 from bedrax.sparse.bcsr import BCSR
@@ -77,8 +77,8 @@ def eye(
       Array([[1., 0.],
              [0., 1.]], dtype=float32)
     """
-    N, M = operator.index(N), operator.index(N if M is None else M)
-    return _format(sparse_format)._eye(N, M, operator.index(k), dtype=dtype, index_dtype=index_dtype, **kwds)
+    N, M = dims.integer(N, "N"), dims.integer(N if M is None else M, "M")
+    return _format(sparse_format)._eye(N, M, dims.integer(k, "k"), dtype=dtype, index_dtype=index_dtype, **kwds)
 
 
 def random_bcoo(

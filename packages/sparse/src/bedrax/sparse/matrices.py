@@ -5,7 +5,6 @@ They hold arrays and multiply dense ones; other operations convert to `BCOO`, wh
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -285,7 +284,7 @@ def _functions(name: str, cls: Any, examples: dict[str, str]) -> _Functions:
 
     def fromdense(mat, *, nse: int | None = None, index_dtype: Any = np.int32):
         mat = jnp.asarray(mat)
-        nse = int(cls.fromdense(mat).nse) if nse is None else operator.index(nse)
+        nse = int(cls.fromdense(mat).nse) if nse is None else dims.integer(nse, "nse")
         return cls(fromdense_p.bind(mat, nse=nse, index_dtype=np.dtype(index_dtype)), shape=mat.shape)
 
     def bound(prim, mat, *operands, **params):

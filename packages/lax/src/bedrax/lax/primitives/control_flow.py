@@ -349,7 +349,7 @@ def _steps_at_a_time(name: str, unroll: Any, length: Any) -> int:
         return max(1, length) if dims.is_constant_dim(length) else 1
     if not is_position(unroll):
         raise TypeError(f"{name}: unroll is a bool or an int, got {unroll!r}")
-    unroll = operator.index(unroll)
+    unroll = dims.integer(unroll, "unroll")
     if unroll < 0:
         raise ValueError(f"{name}: unroll is the number of steps that are taken at a time, got {unroll}")
     return max(1, unroll)
@@ -787,7 +787,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         raise NotImplementedError("lax.map with batch_size maps with vmap: install bedrax-batching")
     batched = vmap(f)
     leaves, tree = pytree.tree_flatten(xs)
-    n, batch_size = _number_of_steps(xs, None), operator.index(batch_size)
+    n, batch_size = _number_of_steps(xs, None), dims.integer(batch_size, "batch_size")
     whole = n // batch_size
     parts = []
     if whole:

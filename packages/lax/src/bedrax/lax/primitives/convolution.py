@@ -394,8 +394,8 @@ def conv_general_dilated(
         lhs_dilation=lhs_dilation,
         rhs_dilation=rhs_dilation,
         dimension_numbers=numbers,
-        feature_group_count=operator.index(feature_group_count),
-        batch_group_count=operator.index(batch_group_count),
+        feature_group_count=dims.integer(feature_group_count, "feature_group_count"),
+        batch_group_count=dims.integer(batch_group_count, "batch_group_count"),
         precision=canonical_precision(precision),
         preferred_element_type=None
         if preferred_element_type is None
@@ -404,7 +404,7 @@ def conv_general_dilated(
 
 
 def _dim(n):
-    return n if type(n) is int or dims.is_symbolic(n) else operator.index(n)
+    return n if type(n) is int or dims.is_symbolic(n) else dims.integer(n, "n")
 
 
 def conv(

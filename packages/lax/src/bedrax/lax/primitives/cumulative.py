@@ -9,7 +9,6 @@ after the other; its program has the same size for every axis.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -50,7 +49,7 @@ def _cumulative(name: str, categories: tuple[str, ...], what: str, example: str)
         return operand
 
     def function(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-        return prim.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
+        return prim.bind(operand, axis=dims.integer(axis, "axis"), reverse=bool(reverse))
 
     text = f"""{what} of all elements up to each position along `axis` (from each position on, if `reverse`).
 

@@ -6,7 +6,6 @@ folds several arrays together with any associative function, held as a jaxpr of 
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,7 +42,7 @@ def _reduced_shape(name: str, aval: ShapedArray, axes: tuple) -> tuple:
 
 
 def _axes(axes: Sequence[int]) -> tuple:
-    return tuple([a if type(a) is int else operator.index(a) for a in axes])
+    return tuple([a if type(a) is int else dims.integer(a, "an axis") for a in axes])
 
 
 def _reduction(
@@ -173,7 +172,9 @@ def _position(name: str, which: str, example: str) -> tuple[Primitive, Callable]
         return like(operand, shape[:axis] + shape[axis + 1 :]).update(dtype=index_dtype, weak_type=False)
 
     def function(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
-        return prim.bind(operand, axes=(operator.index(axis),), index_dtype=dtypes.canonicalize_dtype(index_dtype))
+        return prim.bind(
+            operand, axes=(dims.integer(axis, "axis"),), index_dtype=dtypes.canonicalize_dtype(index_dtype)
+        )
 
     text = f"""The index of the {which} element along an axis: the first of equal ones; the first NaN, if there is one.
 

@@ -51,7 +51,7 @@ def like(aval: ShapedArray, shape: tuple[Any, ...]) -> ShapedArray:
 
 def canonical_axis(axis: int, ndim: int, what: str = "array") -> int:
     """`axis`, where negative ones count from the end, as an int in ``[0, ndim)``."""
-    axis = operator.index(axis)
+    axis = dims.integer(axis, "axis")
     if not -ndim <= axis < ndim:
         raise ValueError(f"axis {axis} is out of bounds for {what} of dimension {ndim}")
     return axis + ndim if axis < 0 else axis
@@ -544,7 +544,7 @@ def slice_in_dim(
         if bound is None:
             bound = default
         elif dims.is_constant_dim(bound):
-            bound = operator.index(bound)
+            bound = dims.integer(bound, "bound")
             bound = size + bound if bound < 0 else bound
         bounds.append(bound)
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
@@ -680,7 +680,7 @@ def concatenate(operands: Sequence[ArrayLike] | Array, dimension: int) -> Array:
         raise ValueError("concatenate: at least one array is needed, got none")
     if len(operands) == 1 and isinstance(operands[0], Array):
         return operands[0]
-    return concatenate_p.bind(*operands, dimension=operator.index(dimension))
+    return concatenate_p.bind(*operands, dimension=dims.integer(dimension, "dimension"))
 
 
 @stack_p.abstract
@@ -865,7 +865,11 @@ def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int, *, out_shar
       Array([[0, 1, 2],
              [0, 1, 2]], dtype=int32)
     """
-    dtype, shape, dimension = dtypes.canonicalize_dtype(dtype), dims.canonical_shape(shape), operator.index(dimension)
+    dtype, shape, dimension = (
+        dtypes.canonicalize_dtype(dtype),
+        dims.canonical_shape(shape),
+        dims.integer(dimension, "dimension"),
+    )
     if dtype in _COUNTING and -len(shape) <= dimension < len(shape):
         positions.check("iota", shape[dimension], dtype)
     return placed(iota_p.bind(dtype=dtype, shape=shape, dimension=dimension), out_sharding)

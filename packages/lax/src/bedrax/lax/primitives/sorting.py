@@ -238,10 +238,12 @@ def _approximate(name: str, which: str, order: str, is_max: bool, example: str) 
             approx_top_k_p.bind(
                 operand,
                 k=dims.canonical_dim(k),
-                reduction_dimension=operator.index(reduction_dimension),
+                reduction_dimension=dims.integer(reduction_dimension, "reduction_dimension"),
                 recall_target=float(recall_target),
                 is_max_k=is_max,
-                reduction_input_size_override=operator.index(reduction_input_size_override),
+                reduction_input_size_override=dims.integer(
+                    reduction_input_size_override, "reduction_input_size_override"
+                ),
                 aggregate_to_topk=bool(aggregate_to_topk),
             )
         )
