@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
+import numpy as np
 import pytest
 
 from bedrax.processes import clusters, distributed
@@ -202,6 +203,7 @@ def test_pods_use_all_their_devices():
     [
         (None, {}, None, None),
         (3, {}, 1, {3}),
+        (np.int32(3), {}, 1, {3}),
         ([0, 2], {}, 1, {0, 2}),
         (None, {"JAX_LOCAL_DEVICE_IDS": "1,3"}, 2, {1, 3}),
         (None, {}, 2, {2}),

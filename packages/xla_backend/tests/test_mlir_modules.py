@@ -219,3 +219,18 @@ def test_sizes_as_a_value():
     prim.def_abstract_eval(lambda x: ShapedArray((x.ndim,), np.dtype(np.int32)))
     register_lowering(prim, lambda ctx, x: rules.shape_tensor(ctx, ctx.avals_in[0].shape))
     np.testing.assert_array_equal(jit(prim.bind)(np.ones((3, 1, 5), np.float32)), [3, 1, 5])
+
+
+def test_a_rule_for_an_unknown_platform_is_refused():
+    prim = Primitive("of_a_platform")
+    with pytest.raises(
+        NotImplementedError, match="of of_a_platform: the platform 'nonsense' is unknown; known are cpu"
+    ):
+        rules.register_lowering(prim, lambda ctx, x: [x], platform="nonsense")
+    for platform in ("cpu", "gpu", "cuda", "rocm", "tpu"):
+        rules.register_lowering(prim, lambda ctx, x: [x], platform=platform)
+
+
+@pytest.mark.parametrize("n", [0, 5, 2**63 - 1, 2**63, 2**64 - 1])
+def test_an_unsigned_number_of_64_bits_is_an_attribute(n):
+    assert str(rules.ir_attribute(np.uint64(n))) == f"{n} : ui64"

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from bedrax.core import source
+from bedrax.core.signatures import is_position
 from bedrax.processes import clusters, flags, peers, rendezvous
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.door import coordination
@@ -222,7 +223,7 @@ def _choose_devices(local_device_ids, found: clusters.Cluster, env: Mapping[str,
             raise ValueError(
                 f"JAX_LOCAL_DEVICE_IDS is a list of numbers ('0,1'), got {env['JAX_LOCAL_DEVICE_IDS']!r}"
             ) from None
-    if isinstance(local_device_ids, int):
+    if is_position(local_device_ids):
         local_device_ids = [local_device_ids]
     if local_device_ids is None and found.local_process_id is not None and not _has_own_devices(found, env):
         local_device_ids = [found.local_process_id]

@@ -83,6 +83,12 @@ def register_client_factory(platform: str, make: Callable[[], runtime.Client], p
         _factories[platform] = (make, priority)
 
 
+def registered() -> set[str]:
+    """The names of the platforms that are registered."""
+    with _lock:
+        return {*_factories}
+
+
 def register_plugin(
     name: str,
     *,

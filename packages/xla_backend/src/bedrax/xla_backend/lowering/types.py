@@ -278,6 +278,8 @@ def ffi_attribute(x: Any) -> Attribute:
         if dtype.kind == "b":
             return ir.BoolAttr.get(bool(x), context)
         if dtype.kind in "iu":
+            if x > np.iinfo(np.int64).max:  # the constructor takes signed numbers
+                return ir.Attribute.parse(f"{int(x)} : {element_type(dtype)}", context)
             return ir.IntegerAttr.get(element_type(dtype), int(x))
         if dtype.kind == "f":
             return ir.FloatAttr.get(element_type(dtype), float(x), loc=unknown)

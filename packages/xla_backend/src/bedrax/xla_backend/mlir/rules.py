@@ -20,7 +20,7 @@ from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
 from bedrax.core.ir import Jaxpr
 from bedrax.lax.choices import refuse_options
 from bedrax.parallel import Mesh
-from bedrax.xla_backend import dispatch, platforms, tables
+from bedrax.xla_backend import clients, dispatch, platforms, tables
 from bedrax.xla_backend.lowering import types
 from bedrax.xla_backend.lowering.build import Block, array_constant
 from bedrax.xla_backend.lowering.program import LoweringContext, Program
@@ -254,6 +254,9 @@ def register_lowering(
     Returns:
       `rule`.
 
+    Raises:
+      NotImplementedError: the platform is none of these, and no plug-in has registered it.
+
     Examples:
 
       >>> from jax.extend.core import Primitive
@@ -266,6 +269,11 @@ def register_lowering(
       >>> jax.jit(square_p.bind)(jnp.array([1., 2., 3.]))
       Array([1., 4., 9.], dtype=float32)
     """
+    known = {name for p in platforms.PLATFORMS.values() for name in (p.name, p.family)} | clients.registered()
+    if platform is not None and platform not in known:
+        raise NotImplementedError(
+            f"register_lowering of {prim.name}: the platform {platform!r} is unknown; known are {', '.join(sorted(known))}"
+        )
     dispatch.forget(prim)  # code that was compiled with another rule
     if platform is None:
         tables.lowering_rules.replace(prim, adapt(rule))
