@@ -190,7 +190,8 @@ def documents(session):
 @nox.session(default=False)
 def units(session):
     """Run upstream's and Flax's public documentation, unit by unit, on this `jax` and on upstream's; hours on a small
-    machine. `-- --only NAME` selects pages whose names contain it, `--docstrings jax` the docstrings of one package."""
+    machine. `-- --only NAME` selects pages whose names contain it, `--docstrings jax` the docstrings of one package.
+    `--docs FOLDER` adds pages: those of jax are in the folder `docs` of a checkout; no archive on PyPI has them."""
     sync(session, *EVERYTHING, "--group=libraries")
     ask = "import importlib.metadata as m; print('flax==' + m.version('flax'))"
     flax = session.run("python", "-c", ask, silent=True).strip()  # the version of the lock, on both sides
