@@ -135,7 +135,11 @@ def test_integers_become_floats_where_they_must():
     assert jnp.sqrt(np.int8(4)).dtype == np.float32
     assert jnp.divide(np.int32(1), np.int32(2)).dtype == np.float32
     with config.enable_x64(True):
-        assert jnp.sqrt(np.int32(4)).dtype == np.float64
+        for dtype, wanted in {"bool": "float32", "int8": "float32", "uint32": "float32", "int64": "float64"}.items():
+            x = jnp.ones(3, dtype)
+            results = jnp.sqrt(x), jnp.mean(x), jnp.true_divide(x, x), jnp.trapezoid(x), jnp.linalg.norm(x)
+            assert {r.dtype.name for r in results} == {wanted}
+        assert jnp.sqrt(4).dtype == np.float64
         assert (jnp.ones(2, jnp.float32) * 2.0).dtype == np.float32
 
 

@@ -572,19 +572,22 @@ def as_integers(x: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def to_inexact_dtype(dtype: Any) -> Any:
-    """Return `dtype` if it is floating or complex; for bool and integers, the default float type."""
+    """Return `dtype` if it is floating or complex; else float64 for 64-bit integers, and float32 for others and bool.
+
+    64-bit integers exist in the 64-bit mode only.
+    """
     dtype = canonicalize_dtype(dtype, allow_extended_dtype=True)
     if is_inexact(dtype) or issubdtype(dtype, np.inexact):
         return dtype
     if not isinstance(dtype, np.dtype) or dtype not in _KIND:
         raise TypeError(f"there is no inexact dtype for {dtype}; a boolean or numeric dtype is needed")
-    return default_float_dtype()
+    return _FLOATS[dtype.itemsize == 8]
 
 
 def to_complex_dtype(dtype: Any) -> Any:
     """Return the complex type that holds values of `dtype`: complex128 for float64 and complex128, else complex64.
 
-    Integers and booleans become floats first, so they follow the mode.
+    Integers and booleans become floats first.
     """
     dtype = to_inexact_dtype(dtype)
     return np.dtype(np.complex128 if dtype in (np.float64, np.complex128) else np.complex64)
@@ -596,6 +599,7 @@ def to_real_dtype(dtype: Any) -> Any:
     return _REAL_PART.get(dtype, dtype)
 
 
+_FLOATS = _dtypes(np.float32, np.float64)
 _REAL_PART = dict(zip(complex_dtypes, _dtypes(np.float32, np.float64), strict=True))
 
 

@@ -174,7 +174,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
       Array(1.5, dtype=float32)
     """
     if x is None:
-        y, dx = inexact("trapezoid", y, dx)
+        y, dx = inexact("trapezoid", *inexact("trapezoid", y), dx)  # the float of y alone: the default dx is weak
         y = jnp.moveaxis(y, axis, -1)
     else:
         y, x = inexact("trapezoid", y, x)
