@@ -569,6 +569,35 @@ class Holder:
         return self.x
 
 
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16], ids=["float16", "bfloat16"])
+def test_matrices_of_short_floats_are_decomposed_in_float32(dtype):
+    covariance = np.array([[2, 1], [1, 2]], np.float32)
+    for method in ("cholesky", "eigh", "svd"):
+        for mean in (np.zeros(2, np.float32), np.zeros(2, dtype)):
+            x = random.multivariate_normal(random.key(1), mean, covariance.astype(dtype), (4000,), dtype, method=method)
+            assert x.dtype == dtype
+            np.testing.assert_allclose(np.cov(np.asarray(x, np.float32).T), covariance, atol=0.2)
+    q = random.orthogonal(random.key(0), 3, dtype=dtype)
+    assert q.dtype == dtype
+    q = np.asarray(q, np.float32)
+    np.testing.assert_allclose(q @ q.T, np.eye(3), atol=0.03)
+
+
+def test_counts_are_drawn_in_the_dtype_of_their_parameters():
+    """The dtype of the result, and of the mode, change no number."""
+    key, p = random.key(3), np.float32([0.2, 0.3, 0.5])
+    samplers = {
+        "float16": lambda **kw: random.binomial(key, np.float32(9), p, **kw),
+        "int16": lambda **kw: random.geometric(key, p, **kw),
+        "bfloat16": lambda **kw: random.multinomial(key, np.float32(9), p, **kw),
+    }
+    for dtype, draw in samplers.items():
+        numbers = np.asarray(draw(), np.float32)
+        np.testing.assert_array_equal(np.asarray(draw(dtype=dtype), np.float32), numbers)
+        with config.enable_x64(True):
+            np.testing.assert_array_equal(np.asarray(draw(), np.float32), numbers)
+
+
 PROBABILITIES = {
     "categorical": lambda p: random.categorical(random.key(0), p),
     "choice": lambda p: random.choice(random.key(0), p),

@@ -399,15 +399,21 @@ def triangular(
 
 @one_program(static=("shape", "dtype", "method"), everywhere=True)
 def _multivariate_normal(key, shape, dtype, method, mean, cov):
-    mean, cov = as_dtype(mean, dtype), as_dtype(cov, dtype)
+    work = _decomposed(dtype)
+    mean, cov = as_dtype(mean, work), as_dtype(cov, work)
     factor = covariance_factor(cov, method)
     n = aval_of(mean).shape[-1]
-    z = normals(key, (*shape, n), dtype)
+    z = lax.convert_element_type(normals(key, (*shape, n), dtype), work)
     factor = broadcast_to(factor, (*shape, n, n))
     rank = len(shape)
     batch = tuple(range(rank))
     moved = lax.dot_general(factor, z, (((rank + 1,), (rank,)), (batch, batch)), precision="highest")
-    return lax.add(broadcast_to(mean, (*shape, n)), moved)
+    return lax.convert_element_type(lax.add(broadcast_to(mean, (*shape, n)), moved), dtype)
+
+
+def _decomposed(dtype):
+    """The dtype to decompose matrices in: decompositions have 32 bits at least."""
+    return np.dtype(np.float32) if dtypes.finfo(dtype).bits < 32 else dtype
 
 
 def covariance_factor(cov: Array, method: str) -> Array:
@@ -483,13 +489,15 @@ def multivariate_normal(
 def _orthogonal(key, shape, dtype, n, m):
     # F. Mezzadri, "How to generate random matrices from the classical compact groups", Notices of the AMS 54 (2007):
     # the Q of a normal matrix, with the phases of R's diagonal, is uniform.
-    z = normals(key, (*shape, max(n, m), min(n, m)), dtype)
+    work = _decomposed(dtype)
+    z = lax.convert_element_type(normals(key, (*shape, max(n, m), min(n, m)), dtype), work)
     q, r = linalg.qr(z, full_matrices=False)
     rank, k = len(shape) + 2, min(n, m)
     same = lax.eq(*(lax.broadcasted_iota(np.dtype(np.int32), (*shape, k, k), rank - i) for i in (1, 2)))
-    diagonal = lax.reduce_sum(lax.select(same, r, lax.full((*shape, k, k), 0, dtype)), (rank - 2,))
+    diagonal = lax.reduce_sum(lax.select(same, r, lax.full((*shape, k, k), 0, work)), (rank - 2,))
     phase = lax.sign(diagonal)
     q = lax.mul(q, lax.broadcast_in_dim(phase, aval_of(q).shape, (*range(rank - 2), rank - 1)))
+    q = lax.convert_element_type(q, dtype)
     return q if n >= m else lax.transpose(q, (*range(rank - 2), rank - 1, rank - 2))
 
 

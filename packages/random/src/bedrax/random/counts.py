@@ -180,13 +180,12 @@ def _exact_poisson(key, shape, dtype, work, rate):
 
 
 def _parameter_dtype(*parameters) -> np.dtype:
-    """The float dtype to compute in: the default one, or that of wider parameters."""
-    found = dtypes.default_float_dtype()
-    for p in parameters:
-        dtype = aval_of(p).dtype
-        if dtypes.is_floating(dtype) and dtype.itemsize > found.itemsize:
-            found = dtype
-    return found
+    """The float dtype to draw in: that of the widest parameter, or float32, as fewer bits would cut the tails."""
+    types = [aval_of(p) for p in parameters]
+    strong = [a.dtype for a in types if not a.weak_type] or [a.dtype for a in types]
+    found = [d for d in strong if dtypes.is_inexact(d)] or strong
+    width = max(dtypes.to_real_dtype(dtypes.to_inexact_dtype(d)).itemsize for d in found)
+    return np.dtype(np.float64 if width > 4 else np.float32)
 
 
 # ---- geometric ----
@@ -298,8 +297,12 @@ def binomials(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], n: A
     return lax.select(good, out, full(np.nan))
 
 
+def _binomial(key, shape, dtype, n, p):
+    return lax.convert_element_type(binomials(key, shape, _parameter_dtype(p), n, p), dtype)
+
+
 binomial: Final = sampler(
-    binomials,
+    _binomial,
     name="binomial",
     placement=False,
     doc="""Numbers of successes in `n` independent trials of probability `p`.
@@ -323,7 +326,7 @@ binomial: Final = sampler(
 @one_program(static=("shape", "dtype", "unroll"), everywhere=True)
 def _multinomial(key, shape, dtype, unroll, n, p):
     batch, categories = shape[:-1], shape[-1]
-    work = dtype if dtypes.is_floating(dtype) else dtypes.default_float_dtype()
+    work = _parameter_dtype(n, p)
     p = broadcast_to(as_dtype(p, work), shape)
     rank = len(shape)
     columns = lax.transpose(p, (rank - 1, *range(rank - 1)))
