@@ -225,6 +225,9 @@ def test_wrong_arguments_of_special_matrices_are_refused():
         linalg.block_diag(np.ones((1, 1, 1)))
     with pytest.raises(ValueError, match="scale"):
         linalg.dft(3, scale="half")
+    for real in (np.float16, np.float32, int):
+        with pytest.raises(ValueError, match="dft: dtype is a complex dtype"):
+            linalg.dft(3, dtype=real)
     assert linalg.block_diag().shape == (1, 0)
 
 

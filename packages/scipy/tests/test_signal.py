@@ -12,7 +12,7 @@ import bedrax.numpy as jnp
 from bedrax import scipy as bs
 from bedrax.autodiff import check_grads
 from bedrax.batching import vmap
-from bedrax.core import config
+from bedrax.core import config, dtypes
 from bedrax.core.jitting import jit
 
 
@@ -72,6 +72,14 @@ def test_trends():
 
 
 X, Y = RNG.standard_normal((2, 50)), RNG.standard_normal((2, 40))
+
+
+def test_frequencies_and_times_have_the_precision_of_the_samples():
+    with config.enable_x64(True):
+        for dtype in (np.float32, np.float64):
+            x, z = np.ones(64, dtype), np.ones((5, 3), dtypes.to_complex_dtype(dtype))
+            results = [*bs.signal.stft(x, nperseg=8), *bs.signal.csd(x, x, nperseg=8), *bs.signal.welch(x, nperseg=8)]
+            assert {r.real.dtype for r in [*results, *bs.signal.istft(z)]} == {np.dtype(dtype)}
 
 
 @pytest.mark.parametrize(

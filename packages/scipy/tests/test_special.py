@@ -93,6 +93,8 @@ def test_complex_values():
 def test_bessel_functions_of_integer_order():
     x = np.concatenate([np.linspace(-25, 25, 40), [0.0, 1e-5]])
     close(special.bessel_jn(x, v=5, n_iter=70), np.stack([sp.jv(k, x) for k in range(6)]), 1e-11)
+    with config.enable_x64(True):
+        assert special.bessel_jn(np.float32([1]), v=2).dtype == np.float32
 
 
 def test_bernoulli_numbers_and_multivariate_gamma():

@@ -109,6 +109,9 @@ def test_distributions_of_vectors():
     assert stats.dirichlet.logpdf(np.array([0.2, 0.9, 0.1]), alpha) == -np.inf
     k, p = np.array([[1, 2, 3], [4, 1, 1], [1, 1, 1]]), np.array([0.2, 0.3, 0.5])
     np.testing.assert_allclose(stats.multinomial.logpmf(k, 6, p), sp.multinomial.logpmf(k, 6, p))
+    with config.numpy_dtype_promotion("strict"):  # integers of counts, floats of probabilities
+        counts = stats.multinomial.logpmf(np.array([1, 2, 3]), np.int32(6), np.float32([0.2, 0.3, 0.5]))
+    np.testing.assert_allclose(counts, sp.multinomial.logpmf([1, 2, 3], 6, [0.2, 0.3, 0.5]), rtol=1e-5)
     a = RNG.standard_normal((3, 3))
     cov, mean, y = a @ a.T + np.eye(3), np.ones(3), RNG.standard_normal((5, 3))
     np.testing.assert_allclose(

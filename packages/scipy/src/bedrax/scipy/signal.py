@@ -435,7 +435,7 @@ def _spectra(
     if boundary is not None:
         times = times - nperseg / 2 / float(fs)
     freqs = (np.fft.rfftfreq if one_sided else np.fft.fftfreq)(nfft, 1 / float(fs))
-    to_array = lambda v: jnp.asarray(v, dtypes.default_float_dtype())
+    to_array = lambda v: jnp.asarray(v, dtypes.to_real_dtype(out.dtype))
     out = jnp.moveaxis(out, -1, axis)  # [..., segments, frequencies]: the frequencies take the axis of the samples
     return to_array(freqs), to_array(times), out
 
@@ -647,4 +647,4 @@ def istft(
     if x.ndim > 1 and time_axis != z.ndim - 1:
         x = jnp.moveaxis(x, -1, time_axis - (freq_axis < time_axis))
     times = np.arange(total - 2 * (nperseg // 2) * bool(boundary)) / float(fs)
-    return jnp.asarray(times, dtypes.default_float_dtype()), x
+    return jnp.asarray(times, real), x

@@ -212,6 +212,9 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
       scale: None; ``"sqrtn"``: divided by ``sqrt(n)``, unitary; ``"n"``: divided by n.
       dtype: complex; the default is that of complex numbers.
 
+    Raises:
+      ValueError: the dtype is not complex.
+
     Examples:
 
       >>> jax.scipy.linalg.dft(2).real.round(3)
@@ -220,11 +223,14 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     """
     n = _size("dft", n)
     one_of("dft", "scale", scale, (None, "sqrtn", "n"))
+    dtype = dtypes.default_complex_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "dft")
+    if not dtypes.is_complex(dtype):
+        raise ValueError(f"dft: dtype is a complex dtype, such as complex64; got {dtype}")
     k = np.arange(n, dtype=np.int64)
     out = np.exp(-2j * np.pi / max(n, 1) * (np.outer(k, k) % max(n, 1)))
     if scale is not None:
         out /= math.sqrt(n) if scale == "sqrtn" else n
-    return jnp.asarray(out, dtypes.default_complex_dtype() if dtype is None else dtype)
+    return jnp.asarray(out, dtype)
 
 
 @one_program

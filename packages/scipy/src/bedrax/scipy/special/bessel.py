@@ -68,7 +68,7 @@ def i1(x: ArrayLike) -> Array:
 
 def _miller(z, v: int, start: int):
     """``J_0 ... J_v`` by backward recurrence from `start`, normalized by ``J_0 + 2 (J_2 + J_4 + ...) = 1``."""
-    least = float(np.finfo(z.dtype).tiny) ** 0.5
+    one, least = (z.dtype.type(x) for x in (1, float(np.finfo(z.dtype).tiny) ** 0.5))
     small = abs(z) < 1e-3  # the recurrence would overflow: two terms of the power series are enough
     y = jnp.where(small, 1, z)
     orders = np.arange(start, 0, -1).astype(z.dtype)
@@ -79,7 +79,7 @@ def _miller(z, v: int, start: int):
         even = ((k - 1) % 2 == 0) & (k > 1)
         total = total + jnp.where(even, 2 * down, 0)
         big = abs(down) > 1 / least
-        factor = jnp.where(big, least, 1)
+        factor = jnp.where(big, least, one)
         return (low * factor, down * factor, total * factor), (down * factor, factor)
 
     zero = lax.full_like(y, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bedrax.numpy as jnp
 from bedrax import lax
+from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike
@@ -24,8 +25,9 @@ def _logpmf(p, x, n):
 
 
 def _of_arguments(name: str, formula, x, n, p) -> Array:
-    p = lax.convert_element_type(p, inexact(name, x, p)[0].dtype)
-    return widened(lambda p: formula(p, jnp.asarray(x), jnp.asarray(n)))(p)
+    x = jnp.asarray(x)
+    (p, *_) = inexact(name, p, *((x,) if dtypes.is_inexact(x.dtype) else ()))  # counts are no operands of promotion
+    return widened(lambda p: formula(p, x, jnp.asarray(n)))(p)
 
 
 @one_program(everywhere=True)
