@@ -18,6 +18,7 @@ from bedrax.batching import vmap
 from bedrax.core import config, dtypes, executors, staging
 from bedrax.core.array import Array
 from bedrax.core.jitting import jit
+from bedrax.numpy import segments
 from bedrax.random import block_ciphers, defining, flags
 
 PROGRAMS = Path(__file__).with_name("programs")
@@ -389,3 +390,18 @@ def test_keys_of_a_process_are_a_part_of_an_array():
     whole = whole_arrays([keys], mesh, specs)
     assert whole[0].shape == (3,) and whole[0].dtype == keys.dtype
     np.testing.assert_array_equal(data(own_parts(whole, mesh, specs)[0]), data(keys))
+
+
+@pytest.mark.parametrize("name", segments.__all__)
+def test_segments_of_keys_are_refused(name):
+    keys = random.split(random.key(0), 3)
+    with pytest.raises(TypeError, match=f"{name}: data are numbers, got key"):
+        getattr(segments, name)(keys, np.array([0, 1, 1]), 2)
+
+
+@pytest.mark.parametrize("spec", ["f", "s", ">40", "d"])
+def test_keys_have_no_formats(spec):
+    key = random.key(0)
+    assert f"{key}" == str(key)
+    with pytest.raises(TypeError, match="keys have no numbers to format"):
+        format(key, spec)

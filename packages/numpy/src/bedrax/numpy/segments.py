@@ -58,6 +58,8 @@ def _define(name: str, example: str):
         data, ids = arrays(name, data, segment_ids)
         if combine in ("sum", "prod") and dtypes.is_bool(data.dtype):
             raise TypeError(f"{name}: data are numbers, got {data.dtype}; convert them, or use segment_max for 'any'")
+        if dtypes.is_extended(data.dtype):
+            raise TypeError(f"{name}: data are numbers, got {data.dtype}; jax.random.key_data has the numbers of keys")
         if not dtypes.is_integer(ids.dtype):
             raise TypeError(f"{name}: segment_ids must be integers, got {ids.dtype}")
         if not ids.ndim and not data.ndim:

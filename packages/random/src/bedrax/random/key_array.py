@@ -258,7 +258,11 @@ class KeyArray(Array):
     __str__ = __repr__
 
     def __format__(self, spec: str) -> str:
-        return format(repr(self), spec)
+        if spec:
+            raise TypeError(
+                f"keys have no numbers to format, got the format {spec!r}; leave it out, or format key_data(keys)"
+            )
+        return repr(self)
 
 
 avals.aval_functions[KeyArray] = operator.attrgetter("aval")
