@@ -487,3 +487,10 @@ def test_stored_elements_of_python_types_have_the_width_of_numpy():
 def test_full_of_none_is_a_type_error():
     with pytest.raises(TypeError, match="fill_value is an array or a number, got None"):
         jnp.full((2,), None)
+
+
+def test_the_condition_of_the_method_compress_is_required():
+    x = jnp.arange(3.0)
+    np.testing.assert_array_equal(x.compress(condition=np.array([True, False, True])), [0, 2])
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'condition'"):
+        x.compress(axis=0)

@@ -25,7 +25,7 @@ _BY_NAME = {
     "manipulation": "ravel repeat squeeze swapaxes",
     "selection": "choose",
     "diagonals": "diagonal",
-    "searching": "compress nonzero take",
+    "searching": "nonzero take",
     "sorting": "argpartition argsort searchsorted sort",
     "products": "dot trace",
 }
@@ -39,8 +39,6 @@ def _lazy(module: str, name: str):
         nonlocal function
         if function is None:
             function = getattr(importlib.import_module(f"{__package__}.{module}"), name)
-        if name == "compress":
-            return function(args[0] if args else kwargs.pop("condition"), self, *args[1:], **kwargs)
         return function(self, *args, **kwargs)
 
     method.__name__ = name
@@ -87,6 +85,11 @@ def _round_builtin(self, ndigits: int | None = None) -> Array:
         rounded = ufuncs.round(self)
         return rounded if dtypes.is_complex(self.dtype) else lax.convert_to(rounded, dtypes.default_int_dtype())
     return ufuncs.round(self, ndigits)
+
+
+def _compress(self, condition: Any, *args: Any, **kwargs: Any) -> Array:
+    """The slices along an axis where a condition is true."""
+    return jnp.compress(condition, self, *args, **kwargs)
 
 
 def _conjugate(self) -> Array:
@@ -213,6 +216,7 @@ METHODS: dict[str, Any] = {
     "transpose": _transpose,
     "flatten": _flatten,
     "clip": _clip,
+    "compress": _compress,
     "round": _round,
     "conj": _conjugate,
     "conjugate": _conjugate,
