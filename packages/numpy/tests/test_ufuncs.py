@@ -129,6 +129,11 @@ def test_weak_types_survive_only_among_themselves():
     assert not (jnp.asarray(1) + np.int32(2)).weak_type
     assert not jnp.sum(jnp.asarray(1.0)).weak_type
     assert not jnp.asarray(True).weak_type
+    for update in ("divide", "power"):
+        for number in (2, 2.0):
+            assert getattr(jnp.asarray(number).at[...], update)(np.float32(3)).weak_type
+            assert not getattr(jnp.float32(number).at[...], update)(3.0).weak_type
+    assert jnp.linalg.tensorsolve(2.0, 3).weak_type and not jnp.linalg.tensorsolve(np.float32(2), 3.0).weak_type
 
 
 def test_integers_become_floats_where_they_must():

@@ -16,6 +16,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
+from bedrax.core.avals import aval_of
 from bedrax.core.codes import coded
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike, DTypeLike
@@ -377,8 +378,9 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
         raise ValueError(
             coded("BX-SOLVE", f"jnp.linalg.solve: shapes {a.shape} and {given} do not fit: [..., n, n] and {wanted}")
         )
+    weak = aval_of(a).weak_type and aval_of(b).weak_type
     a, b = _batched(a, b)
-    x = _solution(a, b)
+    x = lax.convert_to(_solution(a, b), b.dtype, weak)
     return x[..., 0] if vector else x
 
 

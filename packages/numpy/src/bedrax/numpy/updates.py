@@ -123,13 +123,14 @@ class Update:
         return power(self.array, self._ones(values).multiply(values, **options))
 
     def _ones(self, values: Any) -> Update:
-        """Ones of the shape of the array, which `values` multiply. Integers would cut floats."""
+        """Ones of the shape and weak type of the array, which `values` multiply. Integers would cut floats."""
         dtype = self.array.dtype
         if not dtypes.is_inexact(dtype):
             values = asarray(values) if isinstance(values, (list, tuple)) else operand("at[]", values, 1)
             common = lattice.result_type(self.array, values)
             dtype = common if dtypes.is_inexact(common) else dtype
-        return Update(lax.full_like(self.array, 1, dtype), self.index)
+        ones = lax.full_like(self.array, 1, dtype)
+        return Update(lax.convert_to(ones, dtype, aval_of(self.array).weak_type), self.index)
 
 
 def _operation(name: str, doc: str) -> Callable:
