@@ -2,7 +2,7 @@
 
 The functions are the ones that `bedrax.numpy` exports as ufuncs; the operators, defined for all
 arrays and tracers, call them. An operator defers (`NotImplemented`) to operands of types
-that are not arrays or scalars.
+that are not arrays or scalars, and refuses lists, tuples, dictionaries and sets.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bedrax.core import array, dims, dtypes, source
+from bedrax.core import array, blame, dims, dtypes, source
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.defining import named
@@ -475,11 +475,18 @@ def accepts(other: Any) -> bool:
     return isinstance(other, _PLAIN) or hasattr(other, "__jax_array__") or dims.is_symbolic(other)
 
 
+_CONTAINERS = (list, tuple, dict, set)
 _known: set[type] = {int, float, complex, bool, np.ndarray}
 
 
 def operator(function: Callable[..., Any], name: str, swapped: bool = False) -> Callable[..., Any]:
     """``x <op> y`` as a method of `x`, or if `swapped` of `y`."""
+
+    def deferred(other):
+        """`NotImplemented`, except for containers: with it, Python finds them unequal, and repeats lists by integers."""
+        if isinstance(other, _CONTAINERS):
+            raise blame.not_an_array(other, f"the operator {name} of arrays")
+        return NotImplemented
 
     # Entry points like `api_boundary`, without an additional frame.
     def method(self, other):
@@ -489,7 +496,7 @@ def operator(function: Callable[..., Any], name: str, swapped: bool = False) -> 
             except Exception as error:
                 source.shorten(error)
                 raise
-        return NotImplemented
+        return deferred(other)
 
     def reflected(self, other):
         if type(other) in _known or type(other) is type(self) or accepts(other):
@@ -498,7 +505,7 @@ def operator(function: Callable[..., Any], name: str, swapped: bool = False) -> 
             except Exception as error:
                 source.shorten(error)
                 raise
-        return NotImplemented
+        return deferred(other)
 
     return named(reflected if swapped else method, name, __name__, f"`{function.__name__}` of arrays.")
 
