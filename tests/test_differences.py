@@ -72,6 +72,30 @@ def test_an_expected_difference_has_a_property(tmp_path, kind, theirs, ours, giv
     assert (done.returncode, done.stderr) == (int(fails), "")
 
 
+NAN = ("ok", "*", [("array", "float32", False, (), np.float32("nan"))])
+
+
+@pytest.mark.parametrize(
+    ("key", "theirs", "ours", "number", "fails"),
+    [
+        (("numpy.f", "list"), SAME, _array("float32", 1.0, True), _array("float32", 1.0, True), False),
+        (("numpy.f", "list"), SAME, _array("float32", 1.0, True), SAME, True),  # not the result of the number
+        (("numpy.f", "list"), SAME, _array("float32", 2.0, True), _array("float32", 2.0, True), True),  # another value
+        (("numpy.median", "empty"), REFUSED, NAN, None, False),
+        (("numpy.median", "empty"), REFUSED, SAME, None, True),
+        (("numpy.f", "empty"), REFUSED, NAN, None, True),
+    ],
+)
+def test_results_of_lists_and_medians_of_nothing(tmp_path, key, theirs, ours, number, fails):
+    for name, result in (("theirs", theirs), ("ours", ours)):
+        with open(tmp_path / name, "wb") as file:
+            pickle.dump((key, result), file)
+            if number is not None:
+                pickle.dump(((key[0], "float"), number), file)
+    done = _run("compare", tmp_path / "theirs", tmp_path / "ours")
+    assert (done.returncode, done.stderr) == (int(fails), "")
+
+
 def test_the_page_shows_the_table():
     table = _run("page").stdout
     assert table in (ROOT / "docs" / "differences.md").read_text(encoding="utf-8")
