@@ -138,6 +138,8 @@ BY_FUNCTION = {
     "scipy.signal._convolve": {"mode": "full", "method": "direct", "precision": None, "mirror": False, "later": False},
     "scipy.special.bessel.bessel_jn": {"z": VECTOR, "v": 2},
     "scipy.stats.dirichlet.logpdf": {"x": VECTOR / VECTOR.sum(), "alpha": VECTOR},
+    "scipy.stats.dirichlet.pdf": {"x": VECTOR / VECTOR.sum(), "alpha": VECTOR},
+    "scipy.stats.multivariate_normal._evaluated": {"x": VECTOR, "mean": VECTOR, "cov": MATRIX, "log": True},
 }  # fmt: skip
 
 
