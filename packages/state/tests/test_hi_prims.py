@@ -331,3 +331,123 @@ def test_values_of_types_of_a_library():
     pair = Make()(X, Y)
     assert isinstance(pair, Pair) and typeof(pair) == PairType(F32)
     np.testing.assert_allclose(jit(Dot())(pair), X * Y)
+
+
+# ---- `batch_dim_rule`
+
+
+class Sorts(Product):
+    """The mapped axis of the result is that of the first mapped argument."""
+
+    def batch_dim_rule(self, axis_data, in_dims):
+        x, y = in_dims
+        return y if x is None else x
+
+
+class SortsJVP(ByJVP, Sorts):
+    pass
+
+
+class SortsVJP(ByVJP, Sorts):
+    pass
+
+
+class SortsLin(ByLin, Sorts):
+    pass
+
+
+class SortsLinOfJVP(ByLinOfJVP, Sorts):
+    pass
+
+
+class SortsVJPOfLin(ByLin, Sorts):
+    vjp_fwd, vjp_bwd_retval = hi_prims.vjp_from_lin
+    jvp = hi_prims.jvp_from_lin
+
+
+BATCH = np.stack([X, 2 * X, -X, Y])
+KINDS = [(0, None), (None, 1), (1, 0), (0, 1)]
+
+
+def _batches(in_axes):
+    place = lambda d, x: x[0] if d is None else np.moveaxis(x, 0, d)
+    return place(in_axes[0], BATCH), place(in_axes[1], BATCH[::-1] * 0.3)
+
+
+@pytest.mark.parametrize("in_axes", KINDS)
+@pytest.mark.parametrize("kind", [Sorts, SortsJVP, SortsVJP, SortsLin, SortsLinOfJVP, SortsVJPOfLin])
+def test_the_rule_of_dims_batches_the_computation(kind, in_axes):
+    args = _batches(in_axes)
+    expected = vmap(lambda x, y: x * jnp.sin(2 * y), in_axes)(*args)
+    np.testing.assert_allclose(vmap(kind(2.0), in_axes)(*args), expected, rtol=1e-6)
+    np.testing.assert_allclose(jit(vmap(kind(2.0), in_axes))(*args), expected, rtol=1e-6)
+    two = vmap(vmap(kind(2.0), in_axes), (None, 0))(args[0], np.stack([args[1], args[1] * 2]))
+    plain = vmap(vmap(lambda x, y: x * jnp.sin(2 * y), in_axes), (None, 0))(args[0], np.stack([args[1], args[1] * 2]))
+    np.testing.assert_allclose(two, plain, rtol=1e-6)
+
+
+@pytest.mark.parametrize("in_axes", KINDS)
+@pytest.mark.parametrize("kind", [SortsVJP, SortsLinOfJVP, SortsVJPOfLin])
+def test_the_backward_rule_runs_under_vmap(kind, in_axes):
+    args = _batches(in_axes)
+    loss = lambda f: lambda x, y: (vmap(f, in_axes)(x, y) * jnp.arange(12.0).reshape(4, 3)).sum()
+
+    def pulled(x, y):  # by hand, for each element
+        weights, dims = jnp.arange(12.0).reshape(4, 3), in_axes
+        back = lambda ct, x: (10 * ct, 100 * ct * x)
+        a, b = vmap(back, (0, in_axes[0]))(weights, x)
+        return [c.sum(0) if d is None else jnp.moveaxis(c, 0, d) for c, d in zip((a, b), dims)]
+
+    for transform in (lambda f: f, jit):
+        found = transform(grad(loss(kind()), (0, 1)))(*args)
+        for one, two in zip(found, pulled(*args)):
+            np.testing.assert_allclose(one, two, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [SortsJVP, SortsLinOfJVP, SortsVJPOfLin])
+def test_the_forward_rule_runs_under_vmap(kind):
+    x, y = _batches((0, 1))
+    f = vmap(kind(), (0, 1))
+    out, moved = jvp(f, (x, y), (np.ones_like(x), np.ones_like(y)))
+    np.testing.assert_allclose(moved, 10 + 100 * x, rtol=1e-5)
+    np.testing.assert_allclose(jvp(lambda x: f(x, y), (x,), (x,))[1], 10 * x, rtol=1e-5)
+    if kind is not SortsJVP:
+        np.testing.assert_allclose(linearize(f, x, y)[1](x, y), 10 * x + 100 * y.T * x, rtol=1e-5)
+
+
+class Weighted(hi_prims.HiPrim):
+    """A linear operation of its second argument."""
+
+    def __init__(self):
+        self.in_avals, self.out_aval, self.params = (F32, F32), F32, {}
+        super().__init__()
+
+    def expand(self, w, x):
+        return w * x
+
+    def jvp(self, primals, tangents):
+        (w, x), (_, t) = primals, tangents
+        return self(w, x), self(w, t)
+
+    def transpose(self, ct, w, x):
+        x.accum(7 * ct * w)
+
+    def batch_dim_rule(self, axis_data, in_dims):
+        return 0
+
+
+def test_the_transpose_runs_under_vmap():
+    w = BATCH
+    f = vmap(Weighted(), (0, None))
+    (back,) = linear_transpose(lambda x: f(w, x), X)(jnp.ones((4, 3)))
+    np.testing.assert_allclose(back, 7 * w.sum(0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("dims", [5, "x", (0, 1)])
+def test_a_wrong_rule_of_dims_is_refused_by_name(dims):
+    class Wrong(Product):
+        def batch_dim_rule(self, axis_data, in_dims):
+            return dims
+
+    with pytest.raises(TypeError, match=r"Wrong\.batch_dim_rule"):
+        vmap(Wrong())(BATCH, BATCH)

@@ -239,7 +239,9 @@ class HiPrim:
       differentiated. An accum is a `GradAccum`.
     - ``lin(nzs_in, *args) -> (result, residuals)`` with ``linearized(residuals, *tangents) -> tangent``: linearization.
     - ``transpose(cotangent, *args)``: for an operation that is linear in those arguments that are a `GradAccum`.
-    - ``batch(axis_data, args, dims) -> (result, dims of the result)``.
+    - ``batch(axis_data, args, dims) -> (result, dims of the result)``, or ``batch_dim_rule(axis_data, dims) -> dims of
+      the result``: the rules of the operation on batches are then the rules of the class under `vmap`. `dims` has the
+      mapped axis of each argument, or None.
     - ``dce(used_outs, live_ins) -> (used_ins, operation or None)``: the remaining operation if only some results are
       used.
     - ``staging(trace, source_info, *args) -> result``: records the operation in a program.
@@ -369,7 +371,10 @@ class HiPrim:
         raise self._lacks("transposition", "`transpose`")
 
     def batch(self, axis_data: AxisData, args: tuple[Any, ...], dims: tuple[Any, ...]) -> tuple[Any, ...]:
-        raise self._lacks("vmap", "`batch`")
+        raise self._lacks("vmap", "`batch`", ", or `batch_dim_rule`")
+
+    def batch_dim_rule(self, axis_data: AxisData, in_dims: tuple[Any, ...], /) -> Any:
+        raise self._lacks("vmap", "`batch_dim_rule`", ", or `batch`")
 
     def dce(self, used_outs: Any, live_ins: Any) -> tuple[Any, ...]:
         """Keep everything."""
@@ -380,10 +385,13 @@ class HiPrim:
         arrays = self.inputs.lowered(args, type(self).__name__)
         return self.outputs.raised(trace.record(hi_call_p, arrays, {"prim": self}))
 
-    @classmethod
-    def defines(cls, *names: str) -> bool:
+    def rule(self, name: str) -> Any:
+        """The function of the class that is the rule of this name."""
+        return getattr(type(self), name)
+
+    def defines(self, *names: str) -> bool:
         """Whether the class overrides these methods."""
-        return all(getattr(cls, name) is not getattr(HiPrim, name) for name in names)
+        return all(self.rule(name) is not getattr(HiPrim, name) for name in names)
 
 
 class VJPHiPrimitive(HiPrim):
@@ -526,10 +534,10 @@ def _linearize(primals, tangents, *, prim: HiPrim):
     """Linearize by the rule of reverse mode if the class defines one, else by `lin`, else by `jvp`."""
     name = type(prim).__name__
     args, nzs = prim.inputs.raised(primals), _nonzeros(prim, tangents)
-    derived = prim.vjp_fwd.__func__ in (vjp_from_lin.vjp_fwd, vjp_from_jvp.vjp_fwd)
+    derived = prim.rule("vjp_fwd") in (vjp_from_lin.vjp_fwd, vjp_from_jvp.vjp_fwd)
     if prim.defines("vjp_fwd") and not derived:
         out, residuals = prim.vjp_fwd(nzs, *args)
-    elif prim.defines("lin", "linearized") and prim.lin.__func__ is not linearize_from_jvp.lin:
+    elif prim.defines("lin", "linearized") and prim.rule("lin") is not linearize_from_jvp.lin:
         out, residuals = prim.lin(nzs, *args)
         return _pair(prim, out, prim.linearized(residuals, *prim.inputs.raised_tangents(tangents)))
     elif prim.defines("jvp"):
@@ -638,9 +646,144 @@ def _transpose(cts, *args, prim: HiPrim):
 def _batch(axis, args, dims, *, prim: HiPrim):
     if prim.inputs.is_high or prim.outputs.is_high:  # as its composition
         return batch_flat(lambda *xs: _expand(*xs, prim=prim), axis, args, dims)
-    out, out_dims = prim.batch(axis, prim.inputs.tree.unflatten(args), prim.inputs.tree.unflatten(dims))
+    in_dims = prim.inputs.tree.unflatten(dims)
+    if prim.defines("batch_dim_rule") and not prim.defines("batch"):
+        batched = Batched(prim, axis, in_dims)
+        return hi_call_p.bind(*args, prim=batched), _spread(batched.out_dims, prim.out_aval)
+    out, out_dims = prim.batch(axis, prim.inputs.tree.unflatten(args), in_dims)
     outs = prim.outputs.lowered(out, f"the result of {type(prim).__name__}.batch")
     return outs, _spread(out_dims, prim.out_aval)
+
+
+# ---- operations on batches, of a class with `batch_dim_rule`
+
+
+class Batched(HiPrim):
+    """An operation of a class with `batch_dim_rule`, on batches. Its rules are those of the class under `vmap`.
+
+    Residuals are mapped at axis 0. The cotangent of an argument that is not mapped is summed over the mapped axis.
+    """
+
+    prim: HiPrim
+    axis: AxisData
+    in_dims: tuple[Any, ...]
+    out_dims: Any
+
+    # The rules that it has if the class has them. Those that it lacks keep the operation as it is.
+    shared: Final = frozenset(
+        ("expand", "jvp", "lin", "linearized", "vjp_fwd", "vjp_bwd", "vjp_bwd_retval", "vjp_bwd_retval_logs", "transpose")
+    )
+
+    def __init__(self, prim: HiPrim, axis: AxisData, in_dims: tuple[Any, ...]) -> None:
+        out_dims = self._checked(prim, prim.batch_dim_rule(axis, in_dims))
+        self.in_avals = unmap_avals(axis, tuple(prim.in_avals), in_dims)
+        self.out_aval = unmap_avals(axis, prim.out_aval, out_dims)
+        self.params = {"prim": prim, "axis": axis, "in_dims": in_dims, "out_dims": out_dims}
+        self.effects = prim.effects
+        super().__init__()
+
+    @staticmethod
+    def _checked(prim: HiPrim, dims: Any) -> Any:
+        """The mapped axes of the result, one for each array."""
+        name = f"{type(prim).__name__}.batch_dim_rule"
+        try:
+            flat = _spread(dims, prim.out_aval)
+        except (TypeError, ValueError) as e:
+            raise TypeError(f"{name} returned {dims!r}, which does not fit the result of type {prim.out_aval}") from e
+        for d, aval in zip(flat, prim.outputs.avals, strict=True):
+            if d is not None and (type(d) is not int or not -aval.ndim - 1 <= d <= aval.ndim):
+                raise TypeError(
+                    f"{name} returns an axis of the batch or None for each result, got {d!r} for elements of type {aval}"
+                )
+        return prim.outputs.tree.unflatten(
+            [d if d is None else d % (a.ndim + 1) for d, a in zip(flat, prim.outputs.avals, strict=True)]
+        )
+
+    def rule(self, name: str) -> Any:
+        return self.prim.rule(name) if name in self.shared else super().rule(name)
+
+    def pp_params(self) -> dict[str, Any]:
+        return {"prim": self.prim, "size": self.axis.size, "in_dims": self.in_dims, "out_dims": self.out_dims}
+
+    def _mapped(self, f: Callable, in_axes: Any, out_axes: Any, sum_match: bool = False) -> Callable:
+        return vmap_rule(self.axis, f, in_axes, out_axes, sum_match=sum_match)
+
+    def _saving(self, f: Callable, args: Sequence[Any]) -> tuple:
+        """The result of ``f(*args) -> (result, residuals)``, and the residuals, mapped at axis 0, in a fixed leaf."""
+        kept: list[Residuals] = []
+
+        def flat(*xs):
+            out, residuals = f(*xs)
+            structure, arrays = Residuals.taken(residuals)
+            kept.append(structure)
+            return out, arrays
+
+        out, arrays = self._mapped(flat, self.in_dims, (self.out_dims, 0))(*args)
+        return out, (_Saved(kept[-1]), arrays)
+
+    def batch_dim_rule(self, axis_data: AxisData, in_dims: tuple[Any, ...], /) -> Any:
+        return 0
+
+    def expand(self, *args: Any) -> Any:
+        return self._mapped(self.prim.expand, self.in_dims, self.out_dims)(*args)
+
+    def jvp(self, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, ...]:
+        pushed = self._mapped(self.prim.jvp, (self.in_dims, self.in_dims), (self.out_dims, self.out_dims))
+        return pushed(tuple(primals), tuple(tangents))
+
+    def lin(self, nzs_in: tuple[Any, ...], *primals: Any) -> tuple[Any, ...]:
+        return self._saving(lambda *xs: self.prim.lin(nzs_in, *xs), primals)
+
+    def linearized(self, residuals: Any, *tangents: Any) -> Any:
+        saved, arrays = residuals
+        pushed = lambda xs, ts: self.prim.linearized(saved.structure.tree(xs), *ts)
+        return self._mapped(pushed, (0, self.in_dims), self.out_dims)(arrays, tuple(tangents))
+
+    def vjp_fwd(self, nzs_in: tuple[Any, ...], /, *args: Any) -> tuple[Any, ...]:
+        return self._saving(lambda *xs: self.prim.vjp_fwd(nzs_in, *xs), args)
+
+    def vjp_bwd(self, res: Any, outgrad: Any, /, *arg_accums: Any) -> None:
+        saved, arrays = res
+        bwd = lambda xs, ct, accums: self.prim.vjp_bwd(saved.structure.tree(xs), ct, *accums)
+        self._pulled(bwd, (0, self.out_dims), (arrays, outgrad), arg_accums)
+
+    def transpose(self, out_ct: Any, *maybe_accums: Any) -> None:
+        leaves = self.inputs.leaves(maybe_accums, "arguments")
+        dims = self.inputs.leaves(self.in_dims, "dims")
+        known = [(x, d) for x, d in zip(leaves, dims, strict=True) if not isinstance(x, GradAccum)]
+
+        def pull(ct, values, accums):
+            rest = iter(values)
+            sums = self.inputs.leaves(accums, "accums")
+            args = [a if isinstance(x, GradAccum) else next(rest) for x, a in zip(leaves, sums, strict=True)]
+            self.prim.transpose(ct, *self.in_tree.unflatten(args))
+
+        accums = [x if isinstance(x, GradAccum) else NullAccum(a) for x, a in zip(leaves, self.inputs.avals, strict=True)]
+        given = (out_ct, [x for x, _ in known])
+        self._pulled(pull, (self.out_dims, [d for _, d in known]), given, self.in_tree.unflatten(accums))
+
+    def _pulled(self, pull: Callable, in_axes: tuple, given: tuple, arg_accums: Sequence[Any]) -> None:
+        """Add what ``pull(*given, accums)`` adds for each element to the accums of the batches."""
+        accums = self.inputs.leaves(tuple(arg_accums), "accums")
+        live = [not isinstance(accum, NullAccum) for accum in accums]
+        axes = self.inputs.leaves(self.in_dims, "dims")
+
+        def cotangents(*xs):
+            inner = [ValAccum(a) if f else NullAccum(a) for a, f in zip(self.prim.inputs.avals, live, strict=True)]
+            pull(*xs, self.in_tree.unflatten(inner))
+            return [accum.freeze() for accum, f in zip(inner, live, strict=True) if f]
+
+        wanted = [d for d, f in zip(axes, live, strict=True) if f]
+        found = self._mapped(cotangents, in_axes, wanted, sum_match=True)(*given)
+        for accum, ct in zip([a for a, f in zip(accums, live, strict=True) if f], found, strict=True):
+            accum.accum(ct)
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """The structure of the residuals of an element; a leaf of residuals that is not a value."""
+
+    structure: Residuals
 
 
 # ---- rules that follow from others
