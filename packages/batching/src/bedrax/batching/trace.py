@@ -19,6 +19,7 @@ from bedrax.core.composites import name_batched
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.names import Transform
+from bedrax.core.objects import MappingSpec
 from bedrax.core.passes import axes_of
 from bedrax.core.tables import named_axes, programs
 from bedrax.core.tracing import (
@@ -61,7 +62,7 @@ class BatchTracer(Tracer):
     def aval(self) -> ShapedArray:
         found = self._aval
         if found is None:
-            found = self._aval = mapped_aval(aval_of(self.val), self.dim)
+            found = self._aval = mapped_aval(aval_of(self.val), self.dim, self._trace.axis.size)
         return found
 
     @property
@@ -75,17 +76,27 @@ class BatchTracer(Tracer):
 aval_functions[BatchTracer] = operator.attrgetter("aval")
 
 
-def mapped_aval(aval: AbstractToken | ShapedArray, dim: int | None) -> AbstractToken | ShapedArray:
-    """The type of one element of a batch."""
+def mapped_aval(aval: Any, dim: Any, size: Any = None) -> Any:
+    """The type of one element of a batch. `dim` is a `MappingSpec` for a type of a library, which needs the size."""
     if dim is None or not aval.is_array:
-        return aval
+        return aval if dim is None or not aval.represented else _ranked(aval, "dec_rank", size, dim)
     return aval.without_axis(dim)
 
 
-def unmapped_aval(size: int, dim: int | None, aval: AbstractToken | ShapedArray) -> AbstractToken | ShapedArray:
+def _ranked(aval: Any, method: str, size: Any, spec: Any) -> Any:
+    own = getattr(aval, method, None)
+    if own is None or not isinstance(spec, MappingSpec):
+        raise TypeError(
+            f"values of type {aval} are mapped by a MappingSpec, for which the class {type(aval).__name__} must define"
+            f" `dec_rank` and `inc_rank`; got {spec!r}"
+        )
+    return own(size, spec)
+
+
+def unmapped_aval(size: int, dim: Any, aval: Any) -> Any:
     """The type of a batch of elements."""
     if dim is None or not aval.is_array:
-        return aval
+        return aval if dim is None or not aval.represented else _ranked(aval, "inc_rank", size, dim)
     dim %= len(aval.shape) + 1
     return aval.with_axis(dim, size)
 
@@ -226,6 +237,11 @@ def place(x: Any, dim: int | None, to: int | None, size: int) -> Any:
     """`x`, mapped at `dim`, as mapped at `to` (None: it must not be mapped)."""
     if dim == to:
         return x
+    if isinstance(dim, MappingSpec) or isinstance(to, MappingSpec) or (to is not None and aval_of(x).represented):
+        raise ValueError(
+            f"a value of type {aval_of(x)} that is mapped by {dim!r} was given where one that is mapped by {to!r} is"
+            " needed; values of libraries' types are not moved, and not repeated"
+        )
     if to is None:
         raise ValueError(
             f"a value of shape {aval_of(x).shape} that is mapped over axis {dim} was given where a value that is not mapped is"
