@@ -245,6 +245,14 @@ class ShapedArray(AbstractValue):
         """The mapping over the first axis."""
         return 0
 
+    def shard(self, mesh: Any, manual_axes: Any, check_vma: bool, spec: Any) -> ShapedArray:
+        """The type of a block of such an array."""
+        return offers.offered("type of a block")(self, mesh, manual_axes, check_vma, spec)
+
+    def unshard(self, mesh: Any, check_vma: bool, spec: Any) -> ShapedArray:
+        """The type of an array with such blocks."""
+        return offers.offered("type of a whole array")(self, mesh, check_vma, spec)
+
     def strip_weak_type(self) -> ShapedArray:
         return self.update(weak_type=False) if self.weak_type else self
 

@@ -8,21 +8,15 @@ a library becomes its composition (`represent_rules`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from bedrax.core.avals import AbstractValue, aval_of
-from bedrax.core.columns import Column
 from bedrax.core.facts import cached
 from bedrax.core.holders import Body, Held, held, of_uses, roles
 from bedrax.core.ir import Jaxpr, run
 from bedrax.core.staging import StagingTrace, trace_to_jaxpr
-from bedrax.core.tables import Use, programs
+from bedrax.core.tables import Use, identities, programs, represent_rules
 from bedrax.core.tracing import Primitive
-
-represent_rules: Final = Column(
-    "operations on values of libraries' types", signature="rule(*values, **params) -> values"
-)
-identities: Final[set[Primitive]] = set()  # those that return their operands, of any types
 
 
 @cached
@@ -50,8 +44,12 @@ def values_of(types: Sequence[AbstractValue], arrays: Sequence[Any]) -> list[Any
 
 
 def low_types(types: Sequence[AbstractValue]) -> list[AbstractValue]:
-    """The types of the arrays that represent values."""
-    return [low for aval in types for low in aval.lo_ty()]
+    """The types of the arrays that represent values. Those of a library's type vary over all mapped axes."""
+    return [
+        low.update(vma=low.vma | aval.vma) if aval.represented and low.is_array else low
+        for aval in types
+        for low in aval.lo_ty()
+    ]
 
 
 class RepresentingTrace(StagingTrace):

@@ -24,9 +24,8 @@ from bedrax.core.dead_code import dead_code_rules
 from bedrax.core.effects import Effects
 from bedrax.core.ir import run
 from bedrax.core.objects import MappingSpec
-from bedrax.core.represented import represent_rules
 from bedrax.core.staging import stage_rules
-from bedrax.core.tables import effect_rules, print_rules
+from bedrax.core.tables import effect_rules, print_rules, represent_rules
 from bedrax.core.tracing import Primitive, current, entered
 from bedrax.lax.primitives import custom_rules
 from bedrax.lax.primitives.reductions import reduce_sum

@@ -85,6 +85,11 @@ class HiType(AbstractValue):
         super().__init_subclass__(**kwargs)
         cls.represented = not cls.has_qdd and cls.lo_ty is not AbstractValue.lo_ty
 
+    @property
+    def vma(self) -> frozenset[Any]:
+        """All mapped axes: types of libraries do not state over which their values vary."""
+        return current.varying
+
     def as_operand(self, value: Any) -> Any:
         """Return an object that holds tracers as a tracer; any other unchanged."""
         if isinstance(value, Tracer) or not self.represented:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from bedrax import pytree
-from bedrax.core import config, errors, objects, represented, retracing, tracing
+from bedrax.core import config, errors, objects, retracing, tracing
 from bedrax.core.avals import aval_of
 from bedrax.core.codes import coded
 from bedrax.core.context import trace_context
@@ -195,8 +195,11 @@ def first_run(
       operation: for an eager operation, whose first calls may run without XLA: clears the cache of C++ dispatch, which
         would call Python for ever after a call without data.
     """
-    if objects.kinds and represented.holds(jaxpr):
-        return _run_on_arrays(jaxpr, args, params, tree, requested, names, alone)
+    if objects.kinds:
+        from bedrax.core import represented  # only programs with values of libraries' types need it
+
+        if represented.holds(jaxpr):
+            return _run_on_arrays(represented, jaxpr, args, params, tree, requested, names, alone)
     if crosses_processes(jaxpr):  # its programs run between the operations that take and return parts of arrays
         if requested != NOTHING_REQUESTED:
             raise NotImplementedError(
@@ -217,7 +220,7 @@ def first_run(
     return out, program.fastpath(tree, out, alone)
 
 
-def _run_on_arrays(jaxpr, args, params, tree, requested, names, alone) -> tuple[Any, Any]:
+def _run_on_arrays(represented, jaxpr, args, params, tree, requested, names, alone) -> tuple[Any, Any]:
     """`first_run` of a program with values of libraries' types."""
     ins, outs = jaxpr.in_avals, jaxpr.out_avals
     program = represented.on_arrays(jaxpr)

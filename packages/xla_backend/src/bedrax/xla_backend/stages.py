@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import avals, effects, ir, objects, offers, represented, staging
+from bedrax.core import avals, effects, ir, objects, offers, staging
 from bedrax.core.array import Array
 from bedrax.core.ir import Jaxpr
 from bedrax.core.jitting import TracedCall
@@ -148,6 +148,8 @@ class Traced(Stage):
             if requested.results is not None:
                 self._requested = requested._replace(results=(*requested.results, *[None] * len(self._written)))
         if objects.kinds:
+            from bedrax.core import represented  # only programs with values of libraries' types need it
+
             self._pure = represented.on_arrays(self._pure)
 
     @property

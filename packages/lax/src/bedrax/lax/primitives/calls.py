@@ -13,7 +13,7 @@ from bedrax.core import staging
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import call_flat
 from bedrax.core.jitting import holds_program
-from bedrax.core.represented import identities
+from bedrax.core.tables import identities
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import P, R, T
 
