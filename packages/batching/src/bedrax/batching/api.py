@@ -21,7 +21,6 @@ from bedrax.core.signatures import leaf_names, signature_of
 from bedrax.core.source import api_boundary, describe_function
 from bedrax.core.staging import function_name
 from bedrax.core.typing import P, R
-from bedrax.lax.axes import rank_of
 from bedrax.lax.primitives.placement import is_split, moved
 from bedrax.lax.primitives.reductions import reduce_sum
 
@@ -218,14 +217,15 @@ def _placed(x, dim: int | None, wanted: int | None, size, call: _Call, of: tuple
                 )
             )
         return x
-    if isinstance(wanted, MappingSpec) or aval_of(x).represented:
+    aval = aval_of(x)
+    if type(wanted) is not int or aval.represented:
         if dim != wanted:
             raise ValueError(
-                f"vmap: the result{_key(*of)} of type {aval_of(x)} is mapped by {dim!r}, and its entry in out_axes is"
+                f"vmap: the result{_key(*of)} of type {aval} is mapped by {dim!r}, and its entry in out_axes is"
                 f" {wanted!r}, in {call}. A value of a library's type is not moved, and not repeated."
             )
         return x
-    rank = rank_of(x) + (dim is None)
+    rank = len(aval.shape) + (dim is None)
     if not -rank <= wanted < rank:
         raise ValueError(
             coded(
@@ -307,12 +307,13 @@ def _normalize(leaves, dims, in_tree, call) -> list:
             result.append(None)
             continue
         aval = aval_of(x)
-        if isinstance(d, MappingSpec) or aval.represented:
-            result.append(_checked_spec(aval, d, _path(in_tree, i), call))
-            continue
-        if not (aval.is_array or aval.mutable):
-            result.append(None)
-            continue
+        if type(d) is not int or not aval.is_array:
+            if isinstance(d, MappingSpec) or aval.represented:
+                result.append(_checked_spec(aval, d, _path(in_tree, i), call))
+                continue
+            if not (aval.is_array or aval.mutable):
+                result.append(None)
+                continue
         rank = len(aval.shape)
         if not -rank <= d < rank:
             path = _path(in_tree, i)

@@ -62,8 +62,13 @@ class BatchTracer(Tracer):
     def aval(self) -> ShapedArray:
         found = self._aval
         if found is None:
-            found = self._aval = mapped_aval(aval_of(self.val), self.dim, self._trace.axis.size)
+            batch = aval_of(self.val)
+            found = batch.without_axis(self.dim) if batch.is_array else self._element_of(batch)
+            self._aval = found
         return found
+
+    def _element_of(self, batch: Any) -> Any:
+        return mapped_aval(batch, self.dim, self._trace.axis.size)
 
     @property
     def batch_dim(self) -> Any:
@@ -233,11 +238,15 @@ def batch_flat(
     return batch_flat_with_aux(lambda *xs: (fun(*xs), None), axis, vals, dims)[:2]
 
 
+def _is_moved_value(x: Any, dim: Any, to: Any) -> bool:
+    return isinstance(dim, MappingSpec) or isinstance(to, MappingSpec) or (to is not None and aval_of(x).represented)
+
+
 def place(x: Any, dim: int | None, to: int | None, size: int) -> Any:
     """`x`, mapped at `dim`, as mapped at `to` (None: it must not be mapped)."""
     if dim == to:
         return x
-    if isinstance(dim, MappingSpec) or isinstance(to, MappingSpec) or (to is not None and aval_of(x).represented):
+    if (type(dim) is not int or type(to) is not int) and _is_moved_value(x, dim, to):
         raise ValueError(
             f"a value of type {aval_of(x)} that is mapped by {dim!r} was given where one that is mapped by {to!r} is"
             " needed; values of libraries' types are not moved, and not repeated"
