@@ -1,4 +1,4 @@
-"""Values of libraries' types in blocks over a mesh: a table of rows, each with a sum that is kept beside it."""
+"""Values of libraries' types in blocks over a mesh: a table of rows, and their sums."""
 
 import re
 from dataclasses import dataclass

@@ -392,7 +392,7 @@ class Tracer(array.Array):
         if self.aval.represented:
             raise AttributeError(
                 f"a value of type {self.aval} in a traced function has no attribute {name!r}: apply an operation, of a class"
-                " that derives from jax.experimental.hijax.HiPrim, whose `expand` reads the attribute"
+                " that derives from HiPrim, whose `expand` reads the attribute"
             )
         return super().__getattr__(name)
 
