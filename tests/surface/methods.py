@@ -95,11 +95,12 @@ def member(name: str) -> Callable:
     if not callable(found):
         return lambda x: getattr(jnp.asarray(x), name)
 
-    @functools.wraps(found, assigned=("__name__", "__doc__"))  # methods of jaxlib may have no `__qualname__`
+    @functools.wraps(found, assigned=("__doc__",))  # the functions behind operators have other names
     def method(x: Any, *args: Any, **kwargs: Any) -> Any:
         out = getattr(jnp.asarray(x), name)(*args, **kwargs)
         return f"{out}" if name in VALUES else out
 
+    method.__name__ = name
     return method
 
 

@@ -8,7 +8,7 @@ from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike
-from bedrax.numpy.arguments import inexact
+from bedrax.numpy.arguments import array, inexact
 from bedrax.scipy.defining import widened
 from bedrax.scipy.special import gammaln, xlogy
 
@@ -25,9 +25,9 @@ def _logpmf(p, x, n):
 
 
 def _of_arguments(name: str, formula, x, n, p) -> Array:
-    x = jnp.asarray(x)
+    x, n = (array(name, v, i) for i, v in enumerate((x, n)))
     (p, *_) = inexact(name, p, *((x,) if dtypes.is_inexact(x.dtype) else ()))  # counts are no operands of promotion
-    return widened(lambda p: formula(p, x, jnp.asarray(n)))(p)
+    return widened(lambda p: formula(p, x, n))(p)
 
 
 @one_program(everywhere=True)
