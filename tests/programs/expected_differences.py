@@ -345,7 +345,7 @@ EXPECTED = (
     ),
     Difference(
         "the class of the iterator of an array",
-        "that of an iterator over rows, which are computed at once",
+        "that of an iterator over rows, which are computed together",
         "that of a generator",
         "The class is not public.",
         (r"Array\.__iter__ .*: class: \('generator', .* / \('list_iterator', ",),

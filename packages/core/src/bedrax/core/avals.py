@@ -48,7 +48,7 @@ class AbstractValue:
     tracer_class: type | None = None  # of values in a program; None: that of arrays
     token: int | None = None  # a number that stands for the type in keys of caches; see `plain_aval`
     is_high = False  # whether a library defines the type
-    represented = False  # whether arrays represent its values (`lo_ty`), and programs may have such values
+    represented: bool = False  # whether arrays represent its values (`lo_ty`), and programs may have such values
     has_qdd = False  # whether the state of its values changes while a program is recorded
 
     def to_tangent_aval(self) -> AbstractValue:

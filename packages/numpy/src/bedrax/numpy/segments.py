@@ -9,6 +9,7 @@ from bedrax import lax
 from bedrax import numpy as jnp
 from bedrax.core import dims, dtypes
 from bedrax.core.defining import named
+from bedrax.core.public import public
 from bedrax.numpy.arguments import arrays, concrete_int
 
 
@@ -59,7 +60,9 @@ def _define(name: str, example: str):
         if combine in ("sum", "prod") and dtypes.is_bool(data.dtype):
             raise TypeError(f"{name}: data are numbers, got {data.dtype}; convert them, or use segment_max for 'any'")
         if dtypes.is_extended(data.dtype):
-            raise TypeError(f"{name}: data are numbers, got {data.dtype}; jax.random.key_data has the numbers of keys")
+            raise TypeError(
+                public(f"{name}: data are numbers, got {data.dtype}; jax.random.key_data has the numbers of keys")
+            )
         if not dtypes.is_integer(ids.dtype):
             raise TypeError(f"{name}: segment_ids must be integers, got {ids.dtype}")
         if not ids.ndim and not data.ndim:

@@ -618,10 +618,10 @@ class Batched(HiPrim):
 
     def __init__(self, prim: HiPrim, axis: AxisData, in_dims: tuple[Any, ...]) -> None:
         out_dims = self._checked(prim, prim.batch_dim_rule(axis, in_dims))
-        self.in_avals = unmap_avals(axis, tuple(prim.in_avals), in_dims)
-        self.out_aval = unmap_avals(axis, prim.out_aval, out_dims)
-        self.params = {"prim": prim, "axis": axis, "in_dims": in_dims, "out_dims": out_dims}
-        self.effects = prim.effects
+        self.in_avals: tuple[Any, ...] = unmap_avals(axis, tuple(prim.in_avals), in_dims)
+        self.out_aval: Any = unmap_avals(axis, prim.out_aval, out_dims)
+        self.params: dict[str, Any] = {"prim": prim, "axis": axis, "in_dims": in_dims, "out_dims": out_dims}
+        self.effects: Effects = prim.effects
         super().__init__()
 
     @staticmethod
@@ -750,7 +750,9 @@ class Unpack(HiPrim):
     """The arrays that represent a value of a type."""
 
     def __init__(self, aval: AbstractValue) -> None:
-        self.in_avals, self.out_aval, self.params = (aval,), tuple(aval.lo_ty()), {}
+        self.in_avals: tuple[Any, ...] = (aval,)
+        self.out_aval: Any = tuple(aval.lo_ty())
+        self.params: dict[str, Any] = {}
         super().__init__()
 
     def expand(self, value: Any) -> Any:
@@ -767,7 +769,9 @@ class Pack(HiPrim):
     """The value of a type that arrays represent."""
 
     def __init__(self, aval: AbstractValue) -> None:
-        self.in_avals, self.out_aval, self.params = tuple(aval.lo_ty()), aval, {}
+        self.in_avals: tuple[Any, ...] = tuple(aval.lo_ty())
+        self.out_aval: Any = aval
+        self.params: dict[str, Any] = {}
         super().__init__()
 
     def expand(self, *arrays: Any) -> Any:

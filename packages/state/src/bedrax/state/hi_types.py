@@ -80,6 +80,7 @@ class HiType(AbstractValue):
 
     is_high = True
     has_qdd = False
+    represented: bool
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

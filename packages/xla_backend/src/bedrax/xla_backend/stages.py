@@ -480,7 +480,7 @@ class Compiled(Stage):
 
 
 def _taken(aval: Any) -> tuple[Any, ...]:
-    """What a compiled program needs to know of the type of an argument. A token has no shape."""
+    """The part of the type of an argument that a compiled program depends on. A token has no shape."""
     return aval.mutable, getattr(aval, "shape", None), getattr(aval, "dtype", None)
 
 
