@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "UNCONSTRAINED",
     "DuplicateSpecError",
+    "HiPspec",
     "ManualAxisType",
     "P",
     "PartitionSpec",
