@@ -55,11 +55,3 @@ def test_the_padding_of_windows_is_pairs():
     for padding in (((1,),), [1], 3, ((1, 1, 1),)):
         with pytest.raises(TypeError, match=r"padding is a name or a pair \(low, high\) per axis, got"):
             make_jaxpr(lambda x, padding=padding: lax.reduce_window(x, 0.0, lax.add, (2,), (1,), padding))(x)
-
-
-@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.uint8, np.uint32])
-def test_an_infinite_start_of_a_reduction_of_integers_is_the_end_of_their_range(dtype):
-    x = np.array([-5, -7] if np.issubdtype(dtype, np.signedinteger) else [5, 7], dtype)
-    for function, start, expected in ((lax.max, -np.inf, x.max()), (lax.min, np.inf, x.min())):
-        assert lax.reduce(x, start, function, (0,)) == expected
-        assert lax.reduce_window(x, start, function, (2,), (1,), "VALID") == expected

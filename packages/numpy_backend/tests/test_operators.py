@@ -66,3 +66,23 @@ def test_division_of_integers_by_zero_does_not_fail():
 def test_arithmetic_needs_no_numpy_api():
     code = PROGRAMS / "arithmetic_without_numpy_api.py"
     subprocess.run([sys.executable, code], check=True)
+
+
+@pytest.mark.parametrize("container", [[1, 2], (1, 2), {}, set()], ids=["list", "tuple", "dict", "set"])
+@pytest.mark.parametrize("name", ["eq", "ne", "lt", "add", "mul"])
+def test_containers_are_no_operands(name, container):
+    """Python finds them unequal to all arrays, and repeats lists by an integer array of rank 0."""
+    combine = getattr(operator, name)
+    for x in (lax.asarray(np.int32(2)), lax.asarray(np.float32([1, 2]))):
+        for a, b in ((x, container), (container, x)):
+            with pytest.raises(TypeError, match="an array or a number is needed, got"):
+                combine(a, b)
+    assert (x == None) is False and x != "text"  # noqa: E711
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.uint8, np.uint32])
+def test_an_infinite_start_of_a_reduction_of_integers_is_the_end_of_their_range(dtype):
+    x = np.array([-5, -7] if np.issubdtype(dtype, np.signedinteger) else [5, 7], dtype)
+    for function, start, expected in ((lax.max, -np.inf, x.max()), (lax.min, np.inf, x.min())):
+        assert lax.reduce(x, start, function, (0,)) == expected
+        assert lax.reduce_window(x, start, function, (2,), (1,), "VALID") == expected
