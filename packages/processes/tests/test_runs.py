@@ -119,6 +119,7 @@ def test_arrays_of_different_shapes_are_not_equal():
         assert code == 0 and f"done shapes {i}" in out, out[-2000:]
 
 
+@pytest.mark.needs("tensorstore")
 def test_all_processes_refuse_to_overwrite(tmp_path):
     """Only process 0 raised an error. The others waited for it."""
     (tmp_path / "kept").write_text("x", encoding="utf-8")
