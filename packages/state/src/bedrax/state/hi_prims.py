@@ -344,7 +344,7 @@ class HiPrim:
 
     def vjp_bwd(self, res: Any, outgrad: Any, /, *arg_accums: Any) -> None:
         """Add the results of `vjp_bwd_retval` (or of `vjp_bwd_retval_logs`, which also returns logs) to the accums."""
-        if self.defines("vjp_bwd_retval_logs"):
+        if self.has_rules("vjp_bwd_retval_logs"):
             cotangents, logs = self.vjp_bwd_retval_logs(res, outgrad)
             custom_rules.log(logs or {})
         else:
@@ -389,9 +389,14 @@ class HiPrim:
         """The function of the class that is the rule of this name."""
         return getattr(type(self), name)
 
-    def defines(self, *names: str) -> bool:
-        """Whether the class overrides these methods."""
+    def has_rules(self, *names: str) -> bool:
+        """Whether the operation has rules of these names."""
         return all(self.rule(name) is not getattr(HiPrim, name) for name in names)
+
+    @classmethod
+    def defines(cls, *names: str) -> bool:
+        """Whether the class overrides these methods."""
+        return all(getattr(cls, name) is not getattr(HiPrim, name) for name in names)
 
 
 class VJPHiPrimitive(HiPrim):
@@ -458,7 +463,7 @@ print_rules.add(hi_call_p, lambda params: {"prim": params["prim"]})
 @stage_rules.rule(hi_call_p)
 def _stage(trace, prim, args, params):
     hi = params["prim"]
-    if not hi.defines("staging"):
+    if not hi.has_rules("staging"):
         return trace.record(prim, args, params)
     out = hi.staging(trace, None, *hi.inputs.raised(args))
     return hi.outputs.lowered(out, f"the result of {type(hi).__name__}.staging")
@@ -467,7 +472,7 @@ def _stage(trace, prim, args, params):
 @dead_code_rules.rule(hi_call_p)
 def _dce(eqn, used):
     prim: HiPrim = eqn.params["prim"]
-    if not prim.defines("dce"):
+    if not prim.has_rules("dce"):
         return [True] * len(eqn.invars), eqn
     wanted = prim.outputs.tree.unflatten([any(flags) for flags in prim.outputs.groups(used)])
     live = pytree.tree_map(lambda _: True, tuple(prim.in_avals))
@@ -535,19 +540,19 @@ def _linearize(primals, tangents, *, prim: HiPrim):
     name = type(prim).__name__
     args, nzs = prim.inputs.raised(primals), _nonzeros(prim, tangents)
     derived = prim.rule("vjp_fwd") in (vjp_from_lin.vjp_fwd, vjp_from_jvp.vjp_fwd)
-    if prim.defines("vjp_fwd") and not derived:
+    if prim.has_rules("vjp_fwd") and not derived:
         out, residuals = prim.vjp_fwd(nzs, *args)
-    elif prim.defines("lin", "linearized") and prim.rule("lin") is not linearize_from_jvp.lin:
+    elif prim.has_rules("lin", "linearized") and prim.rule("lin") is not linearize_from_jvp.lin:
         out, residuals = prim.lin(nzs, *args)
         return _pair(prim, out, prim.linearized(residuals, *prim.inputs.raised_tangents(tangents)))
-    elif prim.defines("jvp"):
+    elif prim.has_rules("jvp"):
         return _jvp(primals, tangents, prim=prim)
     else:
         prim.vjp_fwd(nzs, *args)  # raises the error of a missing rule
         raise AssertionError(f"{name}.vjp_fwd is missing")
     outs = prim.outputs.lowered(out, f"the result of {name}.vjp_fwd")
     structure, arrays = Residuals.taken(residuals)
-    pushed = list(primals) if prim.defines("jvp") or prim.defines("lin", "linearized") else []
+    pushed = list(primals) if prim.has_rules("jvp") or prim.has_rules("lin", "linearized") else []
     live = [t for t in tangents if type(t) is not Zero]
     moved = hi_linear_p.bind(
         *arrays,
@@ -567,7 +572,7 @@ def _linearize(primals, tangents, *, prim: HiPrim):
 # rule for tangents in forward mode), and tangents of the arrays that are `active`.
 
 hi_linear_p: Final = Primitive("hi_linear", multiple_results=True)
-custom_rules.logging[hi_linear_p] = lambda params: params["prim"].defines("vjp_bwd_retval_logs")
+custom_rules.logging[hi_linear_p] = lambda params: params["prim"].has_rules("vjp_bwd_retval_logs")
 
 
 @hi_linear_p.abstract
@@ -582,7 +587,7 @@ def _push(*args, prim: HiPrim, residuals, num_res, num_primals, active) -> list:
     primals, live = args[num_res : num_res + num_primals], iter(args[num_res + num_primals :])
     tangents = [next(live) if a else Zero.of(x) for a, x in zip(active, primals, strict=True)]
     values, moved = prim.inputs.raised(primals), prim.inputs.raised_tangents(tangents)
-    if prim.defines("lin", "linearized"):
+    if prim.has_rules("lin", "linearized"):
         _, saved = prim.lin(_nonzeros(prim, tangents), *values)
         out = prim.linearized(saved, *moved)
     else:
@@ -647,7 +652,7 @@ def _batch(axis, args, dims, *, prim: HiPrim):
     if prim.inputs.is_high or prim.outputs.is_high:  # as its composition
         return batch_flat(lambda *xs: _expand(*xs, prim=prim), axis, args, dims)
     in_dims = prim.inputs.tree.unflatten(dims)
-    if prim.defines("batch_dim_rule") and not prim.defines("batch"):
+    if prim.has_rules("batch_dim_rule") and not prim.has_rules("batch"):
         batched = Batched(prim, axis, in_dims)
         return hi_call_p.bind(*args, prim=batched), _spread(batched.out_dims, prim.out_aval)
     out, out_dims = prim.batch(axis, prim.inputs.tree.unflatten(args), in_dims)
