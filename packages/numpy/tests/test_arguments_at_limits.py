@@ -40,7 +40,7 @@ def test_errors_name_the_argument():
         jnp.linalg.cross(3, 3)
     with pytest.raises(ConcretizationTypeError, match=r"roots\(\.\.\., strip_zeros=True\)"):
         jit(jnp.roots)(np.ones(3, np.float32))
-    with pytest.raises(TypeError, match="scan: length is an int"):
+    with pytest.raises(TypeError, match="scan: length must be an integer"):
         lax.scan(lambda c, x: (c, x), 0.0, None, length=1.5)
     with pytest.raises(IndexError, match="elems has no arrays"):
         lax.associative_scan(lax.add, [])
@@ -75,7 +75,7 @@ FRACTIONS = {
 
 @pytest.mark.parametrize("name, call", [(name, call) for name, calls in FRACTIONS.items() for call in calls])
 def test_a_fraction_in_place_of_an_integer_is_named(name, call):
-    with pytest.raises(TypeError, match=rf"\b{name} is an integer, got 0.5 of type float"):
+    with pytest.raises(TypeError, match=rf"\b{name} must be an integer, got 0.5 of type float"):
         call()
 
 

@@ -409,5 +409,5 @@ LENGTHS = {
 
 @pytest.mark.parametrize("what", LENGTHS)
 def test_a_length_that_is_no_integer_is_named(what):
-    with pytest.raises(TypeError, match=f"{what} is an integer, got 2"):
+    with pytest.raises(TypeError, match=f"{what} must be an integer, got 2"):
         LENGTHS[what]()

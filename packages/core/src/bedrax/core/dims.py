@@ -233,7 +233,7 @@ def integer(x: Any, what: str) -> int:
     except errors.JAXTypeError:
         raise
     except TypeError:
-        raise TypeError(f"{what} is an integer, got {x!r} of type {type(x).__name__}") from None
+        raise TypeError(f"{what} must be an integer, got {x!r} of type {type(x).__name__}") from None
 
 
 def canonical_dim(d: Any, context: str = "") -> Dim:

@@ -483,7 +483,7 @@ def operator(function: Callable[..., Any], name: str, swapped: bool = False) -> 
     """``x <op> y`` as a method of `x`, or if `swapped` of `y`."""
 
     def deferred(other):
-        """`NotImplemented`, except for containers: with it, Python finds them unequal, and repeats lists by integers."""
+        """`NotImplemented`; for a container a TypeError, as Python would call it unequal, or repeat a list."""
         if isinstance(other, _CONTAINERS):
             raise blame.not_an_array(other, f"the operator {name} of arrays")
         return NotImplemented

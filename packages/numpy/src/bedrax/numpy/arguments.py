@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -101,20 +100,6 @@ def concrete_int(x: Any, what: str) -> int:
     if isinstance(x, tracing.Tracer) and x.concrete() is None:
         raise errors.ConcretizationTypeError(x, what)
     return int(x)
-
-
-def known_int(name: str, what: str, x: Any) -> int:
-    """The argument `what` of function `name`, an integer that is part of the program.
-
-    Raises:
-      TypeError: it is something else; or it is traced (TracerIntegerConversionError).
-    """
-    try:
-        return operator.index(x)
-    except errors.JAXTypeError:
-        raise
-    except TypeError:
-        raise TypeError(f"{what} argument to jnp.{name} must be an integer, got {x!r}") from None
 
 
 def is_complex(x: Any) -> bool:

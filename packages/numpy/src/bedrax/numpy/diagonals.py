@@ -14,7 +14,7 @@ from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax.operators import power
 from bedrax.lax.promotion import operand
-from bedrax.numpy.arguments import array, axis_index, counting, known_int
+from bedrax.numpy.arguments import array, axis_index, counting
 from bedrax.numpy.creation import asarray, ones, place
 from bedrax.numpy.manipulation import moveaxis, resize
 from bedrax.numpy.searching import nonzero
@@ -60,7 +60,7 @@ def diagonal_number(name: str, what: str, k: Any) -> Any:
         if dtypes.is_integer(k.dtype) and not k.shape:
             return k
         raise TypeError(f"{what} argument to jnp.{name} must be an integer, got {aval_of(k)}")
-    return known_int(name, what, k)
+    return dims.integer(k, f"{what} argument to jnp.{name}")
 
 
 def eye(N: Any, M: Any = None, k: ArrayLike = 0, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
@@ -207,7 +207,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     x = array("diagonal", a)
     if x.ndim < 2:
         raise ValueError(f"diagonal needs two axes, got shape {x.shape}")
-    offset = known_int("diagonal", "offset", offset)
+    offset = dims.integer(offset, "offset argument to jnp.diagonal")
     i, j = axis_index(axis1, x.ndim), axis_index(axis2, x.ndim)
     if i == j:
         raise ValueError(f"axis1 and axis2 cannot be the same, got {axis1} and {axis2} for shape {x.shape}")
@@ -240,7 +240,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
       Array([2], dtype=int32)
     """
     x = array("diag", v)
-    k = known_int("diag", "k", k)
+    k = dims.integer(k, "k argument to jnp.diag")
     if x.ndim == 2:
         return diagonal(x, k)
     if x.ndim != 1:
@@ -270,7 +270,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
              [0, 2]], dtype=int32)
     """
     x = array("diagflat", v)
-    k = known_int("diagflat", "k", k)
+    k = dims.integer(k, "k argument to jnp.diagflat")
     return diag(lax.reshape(x, (dims.size(x.shape),)), k)
 
 
@@ -294,7 +294,9 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
       Array([[7, 0],
              [0, 7]], dtype=int32)
     """
-    n, ndim = (known_int("diag_indices", what, count) for what, count in (("n", n), ("ndim", ndim)))
+    n, ndim = (
+        dims.integer(count, f"{what} argument to jnp.diag_indices") for what, count in (("n", n), ("ndim", ndim))
+    )
     if n < 0:
         raise ValueError(f"n argument to diag_indices must be nonnegative, got {n}")
     if ndim < 0:
@@ -352,10 +354,10 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
 
 def _static_triangle(name: str, n: Any, k: Any, m: Any, lower: bool) -> tuple[Array, Array]:
     m = n if m is None else m
-    k = known_int(name, "k", k)
+    k = dims.integer(k, f"k argument to jnp.{name}")
     if dims.is_symbolic(n) or dims.is_symbolic(m):
         return _symbolic_triangle(n, k, m, lower)
-    n, m = known_int(name, "n", n), known_int(name, "m", m)
+    n, m = dims.integer(n, f"n argument to jnp.{name}"), dims.integer(m, f"m argument to jnp.{name}")
     mask = np.tri(n, m, k if lower else k - 1, dtype=bool)
     rows, columns = np.nonzero(mask if lower else ~mask)
     kind = dtypes.default_int_dtype()
@@ -499,7 +501,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     v = array("vander", x)
     if v.ndim != 1:
         raise ValueError(f"vander: x must be a one-dimensional array, got shape {v.shape}")
-    count = v.shape[0] if N is None else known_int("vander", "N", N)
+    count = v.shape[0] if N is None else dims.integer(N, "N argument to jnp.vander")
     if count < 0:
         raise ValueError(f"vander: N must be nonnegative, got {count}")
     exponents = lax.iota(v.dtype if dtypes.is_integer(v.dtype) else dtypes.default_int_dtype(), count)

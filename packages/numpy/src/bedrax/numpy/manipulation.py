@@ -18,7 +18,7 @@ from bedrax.lax import promotion
 from bedrax.lax.operators import remainder, subtract
 from bedrax.lax.primitives.cumulative import cumsum
 from bedrax.lax.promotion import operand
-from bedrax.numpy.arguments import array, axes_tuple, axis_index, counting, known_int
+from bedrax.numpy.arguments import array, axes_tuple, axis_index, counting
 from bedrax.numpy.creation import _broadcast_checked, place
 from bedrax.numpy.index_plans import concrete_value
 
@@ -396,7 +396,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     i, j = (axis_index(ax, x.ndim) for ax in axes)
     if i == j:
         raise ValueError(f"Axes must be different, got {tuple(axes)} for shape {x.shape}")
-    k = known_int("rot90", "k", k) % 4
+    k = dims.integer(k, "k argument to jnp.rot90") % 4
     if k == 0:
         return x
     if k == 2:

@@ -178,7 +178,7 @@ def loop(
 
 
 def _counting(n: Any) -> Any:
-    """A number as one whose sums and differences do not wrap around at the limit of a narrow or unsigned dtype."""
+    """A number in a signed dtype of 32 bits or more, so that its sums and differences do not wrap around."""
     if isinstance(n, np.integer):
         return int(n)
     if isinstance(n, Array | np.ndarray) and dtypes.is_integer(n.dtype):

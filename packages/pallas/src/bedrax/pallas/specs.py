@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 import enum
 import inspect
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from bedrax.core import dims, errors
+from bedrax.core import dims
 from bedrax.core.avals import ShapedArray
 
 
@@ -827,14 +826,7 @@ def known_length(n: Any, what: str) -> Any:
     Raises:
       TypeError: it is not an integer; `what` names it.
     """
-    if not dims.is_constant_dim(n):
-        return n
-    try:
-        return operator.index(n)
-    except errors.JAXTypeError:  # it is traced
-        raise
-    except TypeError:
-        raise TypeError(f"{what} is an integer, got {n!r}") from None
+    return dims.integer(n, what) if dims.is_constant_dim(n) else n
 
 
 def read_grid(grid: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

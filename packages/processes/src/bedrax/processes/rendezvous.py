@@ -167,14 +167,8 @@ def _report(host: str, ports: list[int], mine: dict[str, Any], deadline: float) 
                         s.settimeout(max(0.1, deadline + 5 - time.monotonic()))  # process 0 has the same deadline
                         answer = json.loads(answers.readline(_LINE))
                     return answer["problem"], port
-        except (
-            OSError,
-            ValueError,
-            KeyError,
-            TypeError,
-            RecursionError,
-        ) as error:  # process 0 may not have started yet
-            last = error
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            last = error  # process 0 may not have started yet
         if port == ports[-1]:
             time.sleep(0.1)
     return f"process 0 did not answer in time ({last}): is coordinator_address right, and was process 0 started?", 0

@@ -78,7 +78,7 @@ def _put_host(value: np.ndarray, sharding, committed: bool, weak_type: bool = Fa
     if dtype != value.dtype:
         value = value.astype(dtype)
     if value.dtype == dtypes.float0:
-        return value  # it has no bits: NumPy has its shape and dtype
+        return value  # an array of float0 has no bits, and stays a NumPy array
     aval = placed_type(ShapedArray(value.shape, dtype, weak_type), sharding)
     if type(sharding) is SingleDeviceSharding:
         if copy:

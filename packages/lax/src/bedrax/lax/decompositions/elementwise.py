@@ -1,4 +1,5 @@
-"""Elementwise functions by arithmetic: powers, polynomials, logarithms, functions of complex numbers, and the high half of a product."""
+"""Elementwise functions by arithmetic: powers, polynomials, logarithms, functions of complex numbers, and the high half
+of a product."""
 
 from __future__ import annotations
 
@@ -183,7 +184,7 @@ def _circular(angle, t, accuracy=None):
     s, c = p.sin(angle, accuracy=accuracy), p.cos(angle, accuracy=accuracy)
     endless = p.bitwise_and(p.ne(c, c), p.eq(p.abs(t), p.scalar_like(t, np.inf)))
     c = p.select(endless, filling.full_like(c, 1), c)
-    # sinh and cosh of t / 2. The bound keeps products with zeros finite; no product with another number notices it.
+    # sinh and cosh of t / 2. The bound keeps products with zeros finite, and changes no other product.
     top = math.log(float(dtypes.finfo(t.dtype).max)) * (1 - 1e-4)
     half = p.min(p.mul(p.abs(t), p.scalar_like(t, 0.5)), p.scalar_like(t, top))
     grown = p.expm1(half)

@@ -307,11 +307,7 @@ def _number_of_steps(xs: Any, length: Any) -> Any:
     if length is not None:
         if isinstance(length, Tracer):
             raise ConcretizationTypeError(length, "scan: `length` is a known int; fori_loop takes computed ones")
-        if not dims.is_symbolic(length):
-            try:
-                length = operator.index(length)
-            except TypeError:
-                raise TypeError(f"scan: length is an int, the number of steps, got {length!r}") from None
+        length = length if dims.is_symbolic(length) else dims.integer(length, "scan: length")
         for n in sizes:
             if not dims.same_dim(n, length):
                 raise ValueError(
@@ -349,7 +345,7 @@ def _steps_at_a_time(name: str, unroll: Any, length: Any) -> int:
         return max(1, length) if dims.is_constant_dim(length) else 1
     if not is_position(unroll):
         raise TypeError(f"{name}: unroll is a bool or an int, got {unroll!r}")
-    unroll = dims.integer(unroll, "unroll")
+    unroll = operator.index(unroll)
     if unroll < 0:
         raise ValueError(f"{name}: unroll is the number of steps that are taken at a time, got {unroll}")
     return max(1, unroll)

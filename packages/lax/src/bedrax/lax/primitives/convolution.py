@@ -404,7 +404,7 @@ def conv_general_dilated(
 
 
 def _dim(n):
-    return n if type(n) is int or dims.is_symbolic(n) else dims.integer(n, "n")
+    return n if type(n) is int or dims.is_symbolic(n) else dims.integer(n, "the padding of a convolution")
 
 
 def conv(

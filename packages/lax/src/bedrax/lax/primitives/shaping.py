@@ -540,11 +540,11 @@ def slice_in_dim(
     axis = canonical_axis(axis, len(shape))
     size = shape[axis]
     bounds = []
-    for bound, default in ((start_index, 0), (limit_index, size)):
+    for name, bound, default in (("start_index", start_index, 0), ("limit_index", limit_index, size)):
         if bound is None:
             bound = default
         elif dims.is_constant_dim(bound):
-            bound = dims.integer(bound, "bound")
+            bound = dims.integer(bound, name)
             bound = size + bound if bound < 0 else bound
         bounds.append(bound)
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)

@@ -7,7 +7,6 @@ imaginary part. Order of `top_k`: the total order of IEEE 754 (a NaN with sign i
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -71,10 +70,7 @@ def sort(operand: T, dimension: int = -1, is_stable: bool = True, num_keys: int 
     operands = tuple(operand) if several else (operand,)
     if not operands:
         raise TypeError("sort: at least one operand is needed, got none")
-    try:
-        num_keys = operator.index(num_keys)
-    except TypeError:
-        raise TypeError(f"sort: num_keys is an integer, got {num_keys!r}") from None
+    num_keys = dims.integer(num_keys, "sort: num_keys")
     if not 1 <= num_keys <= len(operands):
         raise ValueError(f"sort: num_keys={num_keys} is not in 1..{len(operands)}, the number of operands")
     dimension = canonical_axis(dimension, len(aval_of(operands[0]).shape))
