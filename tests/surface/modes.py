@@ -368,6 +368,42 @@ def _under(name: str, value: Any) -> Callable:
     return mode
 
 
+def _only_finite(values: Any) -> bool:
+    return all(np.isfinite(x).all() for x in _values(values) if x.dtype.kind in "fc")
+
+
+def masked_values(record: Record) -> None:
+    """Under the debug options, transformations raise for no value but one of a result: others are masked inside."""
+    function, arrays = as_function(record)
+    expected = _eager(record)
+    _must_be_arrays(expected)
+    where = [i for i, x in enumerate(arrays) if x.dtype.kind == "f"]
+
+    def of_floats(*xs):
+        new = list(arrays)
+        for i, x in zip(where, xs, strict=True):
+            new[i] = x
+        return function(*new)
+
+    def within_a_trace():
+        with jax.ensure_compile_time_eval():
+            return function(*arrays)
+
+    floats = [arrays[i] for i in where]
+    stacked = [np.stack([x, x]) for x in floats]
+    transformed = [lambda: jax.jit(within_a_trace)()]
+    if floats:
+        transformed += [lambda: jax.vmap(of_floats)(*stacked), lambda: jax.jvp(of_floats, floats, floats)]
+    for f in transformed:
+        try:
+            result = f()
+        except Exception:  # not differentiable, for example: other modes test it
+            continue
+        if _only_finite(result):
+            with _option("jax_debug_nans", True), _option("jax_debug_infs", True):
+                _close(f(), result)
+
+
 def _refuses_or_runs(change: Callable[[np.ndarray], np.ndarray], doc: str) -> Callable:
     """Arguments of another kind: it runs, compiled and not, to the same values; or the error names the accepted
     types."""
@@ -405,6 +441,7 @@ MODES: dict[str, Callable[[Record], None]] = {
     "rank promotion": _under("jax_numpy_rank_promotion", "raise"),
     "strict dtypes": _under("jax_numpy_dtype_promotion", "strict"),
     "debug nans": _under("jax_debug_nans", True),
+    "masked values": masked_values,
     "disable jit": _under("jax_disable_jit", True),
     "bfloat16": _refuses_or_runs(_floats_as(jnp.bfloat16), "Arguments in bfloat16."),
     "float16": _refuses_or_runs(_floats_as(np.float16), "Arguments in float16."),

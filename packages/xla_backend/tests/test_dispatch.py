@@ -11,6 +11,7 @@ from bedrax.batching import vmap
 from bedrax.core import config, dtypes, executors, staging
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapeDtypeStruct
+from bedrax.core.one_program import one_program
 from bedrax.core.tracing import Primitive, Tracer, binary, unary
 from bedrax.lax import eager_evaluation
 from bedrax.lax.primitives.linalg import triangular_solve
@@ -561,3 +562,27 @@ def test_classes_of_results_may_read_their_leaves():
         out = more(Jittable("a", np.full(5, start, np.float32)))
         assert out.name == "a" and np.asarray(out.values).tolist() == [start + 1] * 5
     assert "result[<flat index 0>]" in more.lower(out).as_text()
+
+
+@pytest.mark.parametrize("flag", [config.debug_nans, config.debug_infs])
+def test_debug_options_check_functions_of_several_operations_as_wholes(flag):
+    """A value inside the function, which it masks, is not a fault of the user's program, also under transformations."""
+
+    @one_program
+    def reciprocal_or_zero(x):
+        zero = lax.eq(x, np.float32(0))
+        inside = lax.div(x, lax.mul(x, x))  # NaN at 0
+        return lax.select(zero, x, lax.select(zero, lax.div(np.float32(1), x), inside))
+
+    def at_trace_time(x):
+        with eager_evaluation.ensure_compile_time_eval():
+            constant = reciprocal_or_zero(np.float32(0))
+        return lax.add(x, constant)
+
+    x = put(0.0, 4.0)
+    users = {config.debug_nans: lambda x: lax.div(x, x), config.debug_infs: lambda x: lax.div(np.float32(1), x)}[flag]
+    with flag(True):
+        assert np.asarray(vmap(reciprocal_or_zero)(x)).tolist() == [0, 0.25]
+        assert np.asarray(xla.jit(at_trace_time)(x)).tolist() == [0, 4]
+        with pytest.raises(FloatingPointError, match="encountered in div"):
+            vmap(users)(x)

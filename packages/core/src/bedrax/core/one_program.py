@@ -17,7 +17,7 @@ from typing import Any, Protocol, overload
 
 import numpy as np
 
-from bedrax.core import composites, dtypes, executors, jitting, source
+from bedrax.core import composites, config, dtypes, executors, jitting, source
 from bedrax.core.array import Array
 from bedrax.core.exact import exact
 from bedrax.core.signatures import signature_of
@@ -34,6 +34,14 @@ _DEFAULTS = (int, str, type, type(None), np.dtype, Enum)  # the types of default
 _DTYPES = frozenset(dtypes.all_dtypes)
 _UNREADABLE: Any = object()
 _STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+
+def _is_checked() -> bool:
+    """Return whether debug options check the results of operations.
+
+    The checks are of the results of a whole function: values inside it, which it masks, may be NaN or infinite.
+    """
+    return config.debug_nans.value or config.debug_infs.value
 
 
 class _Exact:
@@ -220,7 +228,7 @@ class _Programs:
 
     def of(self, *constants: Any) -> Callable[..., Any]:
         """See `one_program`."""
-        if not self.everywhere and current.trace is not eval_trace:
+        if current.trace is not eval_trace and not (self.everywhere or _is_checked()):
             return self.bound(constants)
         return self.compiled_of(executors.active or executors.get(), constants)
 
@@ -254,7 +262,8 @@ def one_program(
 ) -> Any:
     """Decorator: where the active executor compiles, an eager call is one program, dispatched once.
 
-    Under a transformation, or where NumPy evaluates, it is a plain call. The result has an attribute ``of``:
+    Under a transformation, or where NumPy evaluates, it is a plain call; under a transformation it is one program, too, if
+    `jax_debug_nans` or `jax_debug_infs` is set. The result has an attribute ``of``:
     ``f.of(*constants)``, given the first of the static arguments (data that is compared by ``==``), is one program of
     the other arguments, for callers that have checked them.
 
@@ -293,7 +302,7 @@ def one_program(
         nonlocal made_by, compiled
         try:
             if current.trace is not eval_trace:
-                if not everywhere:
+                if not (everywhere or _is_checked()):
                     return fun(*args, **kwargs)
             elif executors.active is made_by:
                 if not kwargs and len(args) <= leading or constants_are_read(args, kwargs):

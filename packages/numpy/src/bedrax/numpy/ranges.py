@@ -189,13 +189,11 @@ def linspace(
     whole = lambda n: real.type(n) if isinstance(n, int) else lax.convert_element_type(dims.dim_as_value(n), real)
     many = not isinstance(num, int) or gaps > 0
     delta = lax.sub(b, a)
-    nan = lax.full_like(delta, np.nan)
-    step = lax.div(delta, lax.convert_to(whole(gaps), work, False)) if many else nan
+    step = lax.div(delta, lax.convert_to(whole(gaps), work, False)) if many else lax.full_like(delta, np.nan)
     if isinstance(num, int) and num == 0:
         out = lax.full((0, *shape), 0, work)
     elif isinstance(num, int) and num == 1:
         out = lax.expand_dims(a, (0,))
-        step = delta if not endpoint else nan
     else:
         t = lax.div(lax.iota(real, gaps), whole(gaps))
         t = lax.convert_to(lax.reshape(t, (gaps, *([1] * len(shape)))), work, False)
