@@ -13,6 +13,8 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from bedrax.core import errors
 from bedrax.core.codes import coded
 from bedrax.core.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
@@ -234,6 +236,21 @@ def integer(x: Any, what: str) -> int:
         raise
     except TypeError:
         raise TypeError(f"{what} must be an integer, got {x!r} of type {type(x).__name__}") from None
+
+
+def whole_number(x: Any, what: str) -> int:
+    """Return `integer(x, what)`, or a float without a fraction as an int: a count that a program computed.
+
+    Examples:
+
+      >>> from bedrax.core import dims
+      >>> dims.whole_number(12 / 3, "length")
+      4
+
+    Raises:
+      TypeError: it is something else, such as 2.5.
+    """
+    return int(x) if isinstance(x, (float, np.floating)) and x.is_integer() else integer(x, what)
 
 
 def canonical_dim(d: Any, context: str = "") -> Dim:

@@ -17,7 +17,7 @@ __all__ = ["bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"]
 
 def _window(M: int, formula) -> Array:
     """``formula(n, M - 1)`` for n = 0, ..., M - 1; ones for M <= 1."""
-    M = dims.integer(M, "M")
+    M = dims.whole_number(M, "M")
     dtype = dtypes.default_float_dtype()
     if M <= 1:
         return jnp.ones((max(M, 0),), dtype)

@@ -307,7 +307,7 @@ def _number_of_steps(xs: Any, length: Any) -> Any:
     if length is not None:
         if isinstance(length, Tracer):
             raise ConcretizationTypeError(length, "scan: `length` is a known int; fori_loop takes computed ones")
-        length = length if dims.is_symbolic(length) else dims.integer(length, "scan: length")
+        length = length if dims.is_symbolic(length) else dims.whole_number(length, "scan: length")
         for n in sizes:
             if not dims.same_dim(n, length):
                 raise ValueError(
