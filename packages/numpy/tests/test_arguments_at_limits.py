@@ -6,8 +6,11 @@ import pytest
 
 import bedrax.numpy as jnp
 from bedrax import lax
+from bedrax.core.avals import ShapeDtypeStruct
 from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.jitting import jit
+from bedrax.numpy.flatten_util import ravel_pytree
+from bedrax.pytree import tree_leaves
 
 
 def test_minus_one_with_an_axis_of_size_0_is_refused():
@@ -40,10 +43,17 @@ def test_errors_name_the_argument():
         jnp.linalg.cross(3, 3)
     with pytest.raises(ConcretizationTypeError, match=r"roots\(\.\.\., strip_zeros=True\)"):
         jit(jnp.roots)(np.ones(3, np.float32))
-    with pytest.raises(TypeError, match="scan: length must be an integer"):
-        lax.scan(lambda c, x: (c, x), 0.0, None, length=1.5)
+    for length in (1.5, np.nan, np.inf, "2"):
+        with pytest.raises(TypeError, match="scan: length must be an integer"):
+            lax.scan(lambda c, x: (c, x), 0.0, None, length=length)
     with pytest.raises(IndexError, match="elems has no arrays"):
         lax.associative_scan(lax.add, [])
+
+
+@pytest.mark.parametrize("number", [3, 3.0, np.float32(3), np.float64(3), np.uint8(3)])
+def test_a_computed_count_may_be_a_float_without_a_fraction(number):
+    assert lax.scan(lambda c, x: (c + 1, c), 0, None, length=number)[1].tolist() == [0, 1, 2]
+    assert jnp.hanning(number).tolist() == [0, 1, 0]
 
 
 X, M = np.arange(4, dtype=np.int32), np.ones((2, 2), np.float32)
@@ -97,3 +107,14 @@ def test_counts_and_positions_that_are_fractions_are_refused(call, error):
 def test_no_counts_and_no_positions():
     assert jnp.repeat(X[:0], []).shape == (0,)
     assert jnp.delete(X, np.array([])).shape == (4,)
+
+
+def test_ravel_pytree_of_types():
+    """The function back to the tree needs types only. The vector is a type then."""
+    given = {"a": ShapeDtypeStruct((2, 2), np.float32), "b": np.ones(1, np.int32)}
+    vector, unravel = ravel_pytree(given)
+    assert (vector.shape, vector.dtype) == ((5,), np.float32)
+    assert [(x.shape, x.dtype) for x in tree_leaves(unravel(np.arange(5, dtype=np.float32)))] == [
+        ((2, 2), np.float32),
+        ((1,), np.int32),
+    ]

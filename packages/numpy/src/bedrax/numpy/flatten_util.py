@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from bedrax import lax, pytree
 from bedrax.core import dtypes
-from bedrax.core.avals import aval_of
+from bedrax.core.avals import ShapeDtypeStruct, aval_of
 from bedrax.lax import lattice
 
 
@@ -16,7 +16,7 @@ def ravel_pytree(pytree_: Any = None, /, **given: Any) -> tuple[Any, Callable[..
     """Concatenate the leaves of a pytree into one vector.
 
     Args:
-      pytree_: a pytree of arrays and scalars.
+      pytree_: a pytree of arrays and scalars. Leaves may be `ShapeDtypeStruct`s; then the vector is one, too.
       given: only ``pytree=``, instead of the positional argument.
 
     Returns:
@@ -37,12 +37,16 @@ def ravel_pytree(pytree_: Any = None, /, **given: Any) -> tuple[Any, Callable[..
     if given:
         raise TypeError(f"ravel_pytree got unexpected arguments {sorted(given)}")
     leaves, tree = pytree.tree_flatten(tree_of_values)
+    vector: Any
     types = [aval_of(x) for x in leaves]
     sizes = [a.size for a in types]
     total = sum(sizes)
     if not leaves:
         dtype = dtypes.default_float_dtype()
         vector = lax.full((0,), 0, dtype)
+    elif any(isinstance(x, ShapeDtypeStruct) for x in leaves):
+        dtype = lattice.result_type(*leaves)
+        vector = ShapeDtypeStruct((total,), dtype)
     else:
         dtype = lattice.result_type(*leaves)
         parts = [lax.reshape(lax.convert_element_type(x, dtype), (n,)) for x, n in zip(leaves, sizes, strict=True)]
