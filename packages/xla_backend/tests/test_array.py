@@ -3,14 +3,19 @@
 import copy
 import pickle
 from pathlib import Path
+from unittest import mock
 
 import ml_dtypes
 import numpy as np
 import pytest
 
 import bedrax.xla_backend as xla
+from bedrax import lax
 from bedrax.core import array as core_array
-from bedrax.parallel import PartitionSpec
+from bedrax.core.array import Array
+from bedrax.core.avals import ShapeDtypeStruct
+from bedrax.core.tracing import Tracer
+from bedrax.parallel import Mesh, PartitionSpec
 
 PROGRAMS = Path(__file__).with_name("programs")
 
@@ -168,6 +173,24 @@ def test_dlpack():
     )
     with pytest.raises(TypeError, match="__dlpack__"):
         xla.from_dlpack([1, 2])
+
+
+def test_the_device_of_an_array_over_a_mesh_of_one_device():
+    device = xla.devices()[0]
+    one = xla.NamedSharding(Mesh(np.array([device]), ("x",)), PartitionSpec("x"))
+    assert xla.device_put(np.ones(2, np.float32), one).device == device
+
+
+@pytest.mark.parametrize("kind", [Array, type(xla.device_put(0)), Tracer])
+def test_a_mock_stands_for_its_class(kind):
+    assert isinstance(mock.Mock(spec=kind), kind) and isinstance(mock.Mock(spec=kind), Array)
+    assert not isinstance(mock.Mock(), Array) and not isinstance(mock.Mock(spec=dict), Array)
+
+
+@pytest.mark.parametrize("operation", [lax.neg, xla.jit(lambda x: x), lambda x: lax.add(x, x)])
+def test_a_type_has_no_value(operation):
+    with pytest.raises(TypeError, match=r"ShapeDtypeStruct\(.*no value: pass an array"):
+        operation(ShapeDtypeStruct((3,), np.float32))
 
 
 def test_shards_of_one_device():

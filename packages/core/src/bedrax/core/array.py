@@ -29,8 +29,12 @@ class _ArrayMeta(type):
     def __instancecheck__(cls, x: object) -> bool:
         kind = type(x)
         if cls is Array:
-            return kind in _foreign_types or (type.__subclasscheck__(cls, kind) and kind not in no_arrays)
-        return issubclass(kind, cls)
+            if kind in _foreign_types or type.__subclasscheck__(cls, kind):
+                return kind not in no_arrays
+        elif issubclass(kind, cls):
+            return True
+        named = x.__class__  # of a mock, the class that it stands for
+        return named is not kind and isinstance(named, type) and issubclass(named, cls)
 
     def __subclasscheck__(cls, kind: type) -> bool:
         return type.__subclasscheck__(cls, kind) or (cls is Array and kind in _foreign_types)

@@ -175,7 +175,9 @@ def _copy_to_host_async(self) -> None:
 
 def _device(self):
     sharding = sharding_of(self)
-    return device_of(sharding) if type(sharding) is SingleDeviceSharding else sharding
+    if type(sharding) is SingleDeviceSharding:
+        return device_of(sharding)
+    return next(iter(sharding.device_set)) if sharding.num_devices == 1 else sharding
 
 
 def _set_item(self, i, x):
