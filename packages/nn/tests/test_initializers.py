@@ -42,6 +42,13 @@ def test_constant_uniform_and_normal_initializers():
     assert initializers.normal(dtype=np.float16)(KEY, (2,)).dtype == np.float16
 
 
+@pytest.mark.parametrize("axes", [(), [], {}, frozenset()])
+def test_no_axis_of_inputs(axes):
+    init = initializers.variance_scaling(1.0, "fan_in", "uniform", in_axis=axes)
+    largest = np.abs(np.asarray(init(KEY, (100, 3)))).max()
+    assert 0.15 < largest <= np.sqrt(3 / 100)  # all axes but that of the outputs are a receptive field
+
+
 def test_batch_axis():
     w = np.asarray(initializers.lecun_normal(batch_axis=0)(KEY, (10, 20, 30)))
     np.testing.assert_allclose(w.var(), 1 / 20, rtol=0.1)

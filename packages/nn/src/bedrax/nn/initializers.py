@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
@@ -188,7 +188,7 @@ def truncated_normal(stddev: float = 1e-2, dtype: Any = None, lower: float = -2.
 
 
 def _axes(axis: int | Sequence[int], ndim: int, name: str) -> tuple[int, ...]:
-    axes = (axis,) if not isinstance(axis, (tuple, list)) else tuple(axis)
+    axes = tuple(axis) if isinstance(axis, Collection) else (axis,)
     for a in axes:
         if not -ndim <= a < ndim:
             raise ValueError(f"{name}={axis} is out of bounds for a weight of rank {ndim}")
@@ -198,7 +198,7 @@ def _axes(axis: int | Sequence[int], ndim: int, name: str) -> tuple[int, ...]:
 def _fans(shape: tuple, in_axis, out_axis, batch_axis) -> tuple[float, float]:
     """Inputs and outputs of one unit: products of sizes; other axes (the receptive field) count for both."""
     ndim = len(shape)
-    if ndim < 2 and (not isinstance(in_axis, (tuple, list)) or not isinstance(out_axis, (tuple, list))):
+    if ndim < 2 and not (isinstance(in_axis, Collection) and isinstance(out_axis, Collection)):
         raise ValueError(
             f"a weight of shape {shape} has no distinct axes of inputs and outputs: it needs two axes, or in_axis and"
             " out_axis as tuples"
