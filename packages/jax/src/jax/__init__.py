@@ -211,4 +211,5 @@ __getattr__, __dir__, __all__ = attach(
         ".version": ("__version__", "__version_info__"),
     },
     renamed={"bedrax.parallel": {"P": "PartitionSpec"}, "bedrax.core.config": {"checking_leaks": "check_tracer_leaks"}},
+    hidden={"bedrax.xla_backend": ("device_put_replicated", "device_put_sharded")},  # `import *` would warn
 )

@@ -163,6 +163,7 @@ from . import (
     version as version,
 )
 from .version import __version__ as __version__, __version_info__ as __version_info__
+from bedrax.xla_backend import device_put_replicated, device_put_sharded
 from bedrax.parallel import PartitionSpec as _PartitionSpec
 from bedrax.core.config import check_tracer_leaks as _check_tracer_leaks
 

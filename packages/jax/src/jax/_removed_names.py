@@ -1,4 +1,4 @@
-"""Names that upstream's interface had at 0.10.2 and removed later. They stay here, as libraries use them.
+"""Names that upstream's interface removed and libraries use. They stay here.
 
 The table is data: name -> text of the DeprecationWarning at its lookup (of a module: at its import), or None if
 upstream removed the name without a warning.
@@ -8,6 +8,11 @@ from __future__ import annotations
 
 REMOVED: dict[str, str | None] = {
     "jax.cloud_tpu_init": "jax.cloud_tpu_init is deprecated: importing it does nothing; remove the import",
+    # Brax, ppo/train.py and others
+    "jax.device_put_replicated": "jax.device_put_replicated is deprecated: stack the copies, and use jax.device_put with a "
+    "sharding over the devices",
+    "jax.device_put_sharded": "jax.device_put_sharded is deprecated: stack the parts, and use jax.device_put with a "
+    "sharding over the devices",
     **dict.fromkeys(
         (
             "jax.experimental.cur_qdd",

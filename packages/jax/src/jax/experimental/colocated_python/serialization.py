@@ -2,4 +2,8 @@
 
 from bedrax.core.lazy import attach
 
-__getattr__, __dir__, __all__ = attach(__name__, {"bedrax.processes.colocated": ("DeviceList",)})
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {"bedrax.processes.colocated": ("DeviceList",)},
+    renamed={"jax._src": {"xb": "xla_bridge"}},  # Orbax, multihost/colocated_transport.py
+)

@@ -2,3 +2,6 @@
 """`jax.experimental.colocated_python.serialization`: the public names, from the layers that own them."""
 
 from bedrax.processes.colocated import DeviceList as DeviceList
+from jax._src import xla_bridge as _xla_bridge
+
+xb = _xla_bridge
