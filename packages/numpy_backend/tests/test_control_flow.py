@@ -43,6 +43,30 @@ def test_scan_of_nothing_and_of_a_length():
     assert [y.shape for y in ys] == [(3,), (3,)]
 
 
+@pytest.mark.parametrize(
+    "loop",
+    [
+        lambda body, init: lax.scan(lambda c, _: (body(c), None), init, None, length=3)[0],
+        lambda body, init: lax.fori_loop(0, 3, lambda _, c: body(c), init),
+        lambda body, init: lax.while_loop(lambda c: lax.lt(c[0], np.float32(4)), body, init),
+    ],
+    ids=["scan", "fori_loop", "while_loop"],
+)
+@pytest.mark.parametrize("to_array", [float, lax.asarray, np.float32])
+def test_the_body_is_traced_once_if_the_carry_becomes_strongly_typed(loop, to_array):
+    """An effect of Python in the body, such as a draw from a generator of keys, would occur twice."""
+    traced = []
+
+    def body(carry):
+        traced.append(carry)
+        a, b = carry
+        return a + np.float32(1), b + a  # `b` becomes strongly typed because of `a`
+
+    out = loop(body, (to_array(1.0), to_array(2.0)))
+    assert [float(x) for x in out] == [4, 8] and not any(x.weak_type for x in out)
+    assert len(traced) == 1
+
+
 def test_weak_types_of_the_carry_settle():
     carry, _ = lax.scan(lambda c, x: (lax.add(c, x), None), 0.0, X)  # a Python number and a float32
     assert carry.dtype == f32 and float(carry) == 3

@@ -173,21 +173,25 @@ def _types(leaves) -> tuple:
     return tuple(abstractify(x) for x in leaves)
 
 
-def _strengthen(init: list, given: Sequence, produced: Sequence) -> list | None:
-    """The initial carry with dtypes made strong (or promoted), and cast to vary, where the loop requires it; None if it requires none."""
-    changed = False
+def _strengthen(init: list, given: Sequence, produced: Sequence) -> tuple[list, bool] | None:
+    """The initial carry as the loop requires it, and whether a dtype is another one; None if the carry fits.
+
+    A weakly typed part becomes strongly typed, or is promoted. A part is cast to vary over more axes. The body is traced
+    again for another dtype only; in the other cases, its operations are the same ones.
+    """
+    changed = promoted = False
     out = []
     for x, g, p in zip(init, given, produced, strict=True):
         if g.is_array and p.is_array and g.weak_type and (not p.weak_type or g.dtype != p.dtype) and g.shape == p.shape:
             dtype, weak = lattice.promote((g.dtype, p.dtype), (g.weak_type, p.weak_type))
             if (dtype, weak) != (g.dtype, g.weak_type):
                 x = dtype.type(x) if type(x) in (bool, int, float, complex) else convert_element_type(x, dtype)
-                changed = True
+                changed, promoted = True, promoted or dtype != g.dtype
         more = varying_axes(p) - varying_axes(g)
         if more:
             x, changed = pvary_p.bind(x, axes=more), True
         out.append(x)
-    return out if changed else None
+    return (out, promoted) if changed else None
 
 
 # ---- scan
@@ -239,11 +243,15 @@ def scan(
 
     x_types = [a.without_axis(0) for a in _types(x_leaves)]
     in_tree = pytree.tree_structure(((init, xs), {}))
+    untraced = True
     for _ in range(
         3 + len(init_leaves)
     ):  # weak types are final after one or two rounds; variation spreads from part to part
         init_types = _types(init_leaves)
-        jaxpr, consts, out_tree = staging.trace_function(f, in_tree, (*init_types, *x_types))
+        if untraced:
+            jaxpr, consts, out_tree = staging.trace_function(f, in_tree, (*init_types, *x_types))
+        else:
+            jaxpr = _retyped(jaxpr, (*jaxpr.in_avals[: len(consts)], *init_types, *x_types))
         parts = out_tree.children()
         if len(parts) != 2 or out_tree.node_data()[0] is not tuple:
             got = pytree.tree_unflatten(out_tree, jaxpr.out_avals)
@@ -258,7 +266,7 @@ def scan(
         if carry_tree == init_tree:
             stronger = _strengthen(init_leaves, init_types, jaxpr.out_avals[:num_carry])
             if stronger is not None:
-                init_leaves = stronger
+                init_leaves, untraced = stronger
                 continue
         break
     _check_effects("scan", jaxpr)
@@ -411,14 +419,19 @@ def while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], A
             val = body_fun(val)
     leaves, tree = pytree.tree_flatten(init_val)
     in_tree = pytree.tree_structure(((init_val,), {}))
+    untraced = True
     for _ in range(3 + len(leaves)):
         types = _types(leaves)
-        cond_jaxpr, cond_consts, cond_tree = staging.trace_function(cond_fun, in_tree, types)
-        body_jaxpr, body_consts, body_tree = staging.trace_function(body_fun, in_tree, types)
+        if untraced:
+            cond_jaxpr, cond_consts, cond_tree = staging.trace_function(cond_fun, in_tree, types)
+            body_jaxpr, body_consts, body_tree = staging.trace_function(body_fun, in_tree, types)
+        else:
+            cond_jaxpr = _retyped(cond_jaxpr, (*cond_jaxpr.in_avals[: len(cond_consts)], *types))
+            body_jaxpr = _retyped(body_jaxpr, (*body_jaxpr.in_avals[: len(body_consts)], *types))
         if body_tree == tree:
             stronger = _strengthen(leaves, types, body_jaxpr.out_avals)
             if stronger is not None:
-                leaves = stronger
+                leaves, untraced = stronger
                 continue
         break
     if not pytree.treedef_is_leaf(cond_tree) or len(cond_jaxpr.outvars) != 1:
@@ -722,7 +735,7 @@ def _with_consts(jaxpr: Jaxpr, values: list, order: list, consts: dict) -> Jaxpr
 
 @cached
 def _retyped(jaxpr: Jaxpr, types: tuple) -> Jaxpr:
-    """The program for arguments that vary over more axes."""
+    """The program for arguments that are strongly typed, or vary over more axes. Their dtypes and shapes are the same."""
     return staging.program_of(lambda *args: eval_jaxpr(jaxpr, jaxpr.consts, *args), types, jaxpr.debug_info)
 
 
