@@ -9,6 +9,7 @@ from bedrax import lax
 from bedrax import numpy as jnp
 from bedrax.core import dims, dtypes
 from bedrax.core.defining import named
+from bedrax.core.one_program import one_program
 from bedrax.core.public import public
 from bedrax.numpy.arguments import arrays, concrete_int
 
@@ -43,8 +44,27 @@ _EMPTY = {
 }
 
 
+_CONSTANTS = ("num_segments", "bucket_size", "indices_are_sorted", "unique_indices", "mode")
+
+
 def _define(name: str, example: str):
     scatter, combine, identity, what = _KINDS[name]
+
+    def reduced(data, ids, num_segments, bucket_size, indices_are_sorted, unique_indices, mode):
+        empty = jnp.full((num_segments, *data.shape[1:]), identity(data.dtype), data.dtype)
+        dimension_numbers = lax.ScatterDimensionNumbers(
+            update_window_dims=tuple(range(1, data.ndim)), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
+        )
+        options = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices, "mode": mode}
+        reduce = lambda values, numbers: scatter(empty, numbers[..., None], values, dimension_numbers, **options)
+        if bucket_size is None:
+            return reduce(data, ids)
+        starts = range(0, ids.shape[0], bucket_size)
+        parts = [reduce(data[s : s + bucket_size], ids[s : s + bucket_size]) for s in starts]
+        return getattr(jnp, combine)(jnp.stack(parts), axis=0).astype(data.dtype) if parts else empty
+
+    reduced.__name__ = reduced.__qualname__ = name
+    program = one_program(reduced, static=_CONSTANTS)
 
     def segment(
         data: Any,
@@ -77,28 +97,9 @@ def _define(name: str, example: str):
         num_segments = num_segments if dims.is_symbolic(num_segments) else dims.integer(num_segments, "num_segments")
         if dims.is_constant_dim(num_segments) and num_segments < 0:
             raise ValueError(f"num_segments must be non-negative. {name} got {num_segments}")
-        empty = jnp.full((num_segments, *data.shape[1:]), identity(data.dtype), data.dtype)
-        inner = tuple(range(1, data.ndim))
-
-        def reduce(values, numbers):
-            dimension_numbers = lax.ScatterDimensionNumbers(
-                update_window_dims=inner, inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
-            )
-            return scatter(
-                empty,
-                numbers[..., None],
-                values,
-                dimension_numbers,
-                indices_are_sorted=indices_are_sorted,
-                unique_indices=unique_indices,
-                mode=mode,
-            )
-
-        if bucket_size is None:
-            return lax.placed(reduce(data, ids), out_sharding)
-        starts = range(0, ids.shape[0], dims.integer(bucket_size, "bucket_size"))
-        parts = [reduce(data[s : s + bucket_size], ids[s : s + bucket_size]) for s in starts]
-        out = getattr(jnp, combine)(jnp.stack(parts), axis=0).astype(data.dtype) if parts else empty
+        if bucket_size is not None:
+            bucket_size = dims.integer(bucket_size, "bucket_size")
+        out = program(data, ids, num_segments, bucket_size, indices_are_sorted, unique_indices, mode)
         return lax.placed(out, out_sharding)
 
     text = f"""The {what} of the segments of an array.

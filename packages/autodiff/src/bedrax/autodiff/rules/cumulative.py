@@ -11,6 +11,7 @@ The tangent of a linear recurrence is one again, and so is its transpose, in the
 """
 
 from bedrax.autodiff.tables import jvp, linear
+from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.lax.filling import zeros_like
 from bedrax.lax.primitives import cumulative as p
@@ -22,15 +23,12 @@ def _cumprod(t, y, x, *, axis, reverse):
     return p.linear_recurrence(x, mul(t, p.shifted(y, 1, axis, reverse)), axis, reverse)
 
 
-def _extreme(prim):
-    def formula(t, y, x, *, axis, reverse):
-        dtype = aval_of(x).dtype
-        keep = convert_element_type(eq(y, p.shifted(y, p.identity(prim, dtype), axis, reverse)), dtype)
-        attained = convert_element_type(eq(x, y), dtype)
-        count = p.linear_recurrence(keep, attained, axis, reverse)
-        return div(p.linear_recurrence(keep, mul(t, attained), axis, reverse), count)
-
-    return formula
+def _extreme(t, y, x, *, axis, reverse):
+    dtype = aval_of(x).dtype
+    keep = convert_element_type(eq(y, p.shifted(y, 0, axis, reverse)), dtype)  # the first one has nothing to keep
+    attained = convert_element_type(eq(x, y), dtype)
+    count = p.linear_recurrence(keep, attained, axis, reverse)
+    return div(p.linear_recurrence(keep, mul(t, attained), axis, reverse), count)
 
 
 def _cumlogsumexp(t, y, x, *, axis, reverse):
@@ -38,7 +36,7 @@ def _cumlogsumexp(t, y, x, *, axis, reverse):
     low = p.identity(p.cumlogsumexp_p, dtype)
     # Where all elements so far are -inf, so are the numerators: any finite denominator gives 0.
     finite = select(eq(y, low), zeros_like(y), y)
-    keep = exp(sub(p.shifted(y, low, axis, reverse), finite))
+    keep = exp(sub(p.shifted(y, dtypes.finfo(dtype).min, axis, reverse), finite))
     return p.linear_recurrence(keep, mul(t, exp(sub(x, finite))), axis, reverse)
 
 
@@ -59,6 +57,6 @@ jvp(
 )
 linear(p.cumsum_p, lambda ct, x, *, axis, reverse: [p.cumsum(ct, axis, not reverse)])
 jvp(p.cumprod_p, _cumprod)
-jvp(p.cummax_p, _extreme(p.cummax_p))
-jvp(p.cummin_p, _extreme(p.cummin_p))
+jvp(p.cummax_p, _extreme)
+jvp(p.cummin_p, _extreme)
 jvp(p.cumlogsumexp_p, _cumlogsumexp)

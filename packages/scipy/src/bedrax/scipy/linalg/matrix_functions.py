@@ -236,9 +236,9 @@ def funm(A: ArrayLike, func: Callable[[Array], Array], disp: bool = True) -> Arr
     out = _matmul(_matmul(z, f), adjoint(z))
     if disp:
         return out
-    eps = float(dtypes.finfo(t.dtype).eps)
-    above = jnp.triu(jnp.ones((n, n), bool), 1)
-    least = jnp.min(jnp.where(above, abs(gaps), jnp.inf), initial=jnp.inf)
+    limits = dtypes.finfo(t.dtype)
+    eps, above = float(limits.eps), jnp.triu(jnp.ones((n, n), bool), 1)
+    least = jnp.min(abs(gaps), where=above, initial=float(limits.max))
     spread = jnp.max(jnp.sum(abs(jnp.triu(t, 1)), axis=0), initial=0)
     error = jnp.clip(eps / jnp.where(least == 0, eps, least) * spread, eps, 1)
     return out, jnp.where(jnp.all(jnp.isfinite(out)), error, jnp.inf)
