@@ -1,10 +1,12 @@
 """Programs for a GPU, read as text: faults that were found on one do not return."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from bedrax import lax
-from bedrax.xla_backend import jit
+from bedrax.xla_backend import device_put, devices, export, jit
+from bedrax.xla_backend.export import call_exported_p
 
 
 def text(fun, *args, platform="cuda"):
@@ -47,3 +49,34 @@ def test_convolutions_of_integers_are_products(dtype):
     assert "stablehlo.convolution" not in text(convolution, x, k)
     assert "stablehlo.convolution" in text(convolution, x, k, platform="cpu")
     assert "stablehlo.convolution" in text(convolution, x.astype("float32"), k.astype("float32"))
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.int2])
+def test_positions_of_extremes_of_packed_integers_are_found_among_bytes(dtype):
+    """XLA refuses a reduction of packed integers with positions of another layout."""
+    for function in (lax.argmax, lax.argmin):
+        assert "(tensor<5xi8>, tensor<5xi32>" in text(lambda x, f=function: f(x, 0, np.int32), np.ones(5, dtype)).replace(
+            "ui8", "i8"
+        )
+
+
+def test_arguments_in_the_memory_of_the_host_are_moved_before_an_operation_and_not_before_a_loop():
+    """XLA refuses a result in the memory of the device of an operation on a value in that of the host."""
+    host = device_put(np.ones(4, np.float32), devices()[0]).sharding.with_memory_kind("pinned_host")
+    x = device_put(np.ones(4, np.float32), host)
+    to_device = '_xla_buffer_placement = "device"'
+    assert text(lambda x: (x + x, lax.neg(x)), x).count(to_device) == 1
+    assert text(lambda x: x, x).count(to_device) == 1
+    assert to_device not in text(lambda x: device_put(x, host), x)
+    assert to_device not in text(lambda x: lax.scan(lambda c, y: (c, device_put(y, host)), 0, x), x)
+    assert to_device not in text(lambda x: x + x, x, platform="cpu")
+
+
+def test_the_results_of_an_exported_program_are_in_its_memories():
+    host = device_put(np.ones(4, np.float32), devices()[0]).sharding.with_memory_kind("pinned_host")
+    exported = export.export(jit(lambda x: (lax.sin(x), x + x), out_shardings=(host, None)), platforms=["cuda"])(
+        np.ones(4, np.float32)
+    )
+    module = text(lambda x: call_exported_p.bind(x, exported=exported), np.ones(4, np.float32))
+    main = next(line for line in module.splitlines() if "@main" in line)
+    assert main.partition("->")[2].count('mhlo.memory_kind = "pinned_host"') == 1

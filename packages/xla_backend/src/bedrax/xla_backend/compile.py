@@ -29,10 +29,10 @@ from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
-from bedrax.core.passes import primitive_of
+from bedrax.core.passes import primitive_of, programs_in
 from bedrax.lax import element_types
 from bedrax.lax.primitives.markers import create_token_p
-from bedrax.lax.primitives.placement import reshard_p
+from bedrax.lax.primitives.placement import Memory, reshard_p
 from bedrax.xla_backend import (
     compilation_cache,
     failures,
@@ -42,6 +42,7 @@ from bedrax.xla_backend import (
     platforms,
     program_key,
     sharding,
+    tables,
     turns,
 )
 from bedrax.xla_backend.door import runtime, versions
@@ -300,6 +301,8 @@ def lower(
     count = len(placement.devices)
     jaxpr = _with_moves(jaxpr, placement)
     target = platform or platforms.of_device(placement.devices[0])
+    if target != "cpu":  # there, all memories are the same
+        jaxpr = _with_operands_on_device(jaxpr, placement)
     program = Program(name, target, count, devices=placement.devices)
     program.mesh = placement.mesh
     axes = partitioned_axes(jaxpr, placement) if count > 1 and flags.use_shardy_partitioner.value else None
@@ -375,6 +378,35 @@ def _with_moves(jaxpr: Jaxpr, where: Placement) -> Jaxpr:
     return Jaxpr(list(jaxpr.invars), outvars, eqns, jaxpr.constvars, jaxpr.consts, debug_info=jaxpr.debug_info)
 
 
+def _with_operands_on_device(jaxpr: Jaxpr, where: Placement) -> Jaxpr:
+    """A program that moves arguments of other memories to the device before it computes with them.
+
+    XLA refuses results of operations on values in the memory of the host. Calls of programs take the arguments as they
+    are: a loop may move a part at a time.
+    """
+    elsewhere = {v for v, to in zip(jaxpr.invars, where.arguments) if getattr(to, "memory_kind", None) in _ELSEWHERE}
+    if not elsewhere:
+        return jaxpr
+    here: dict[Any, Var] = {}
+    eqns: list[Eqn] = []
+
+    def on_device(v: Any) -> Any:
+        if type(v) is Literal or v not in elsewhere:
+            return v
+        if v not in here:
+            here[v] = Var(v.aval)
+            eqns.append(Eqn(reshard_p, [v], [here[v]], dict(to=Memory("device"), src=None)))
+        return here[v]
+
+    for eqn in jaxpr.eqns:
+        if eqn.primitive not in tables.result_memories and not any(programs_in(eqn)):
+            eqn = eqn.replace(invars=[on_device(v) for v in eqn.invars])
+        eqns.append(eqn)
+    outvars = [v if to is not None else on_device(v) for v, to in zip(jaxpr.outvars, where.results)]
+    return jaxpr.replace(eqns=eqns, outvars=outvars)
+
+
+_ELSEWHERE: Final = frozenset(("pinned_host", "unpinned_host"))
 _OF_TOKEN: Final = avals.scalar_aval(np.dtype(bool))  # the type of a token outside of a module
 
 
@@ -501,12 +533,13 @@ def memories(jaxpr: Jaxpr, arguments: Sequence[Any], results: Sequence[Any]) -> 
 
     None: that of the device.
     """
-    inside = _placed_inside(jaxpr)
-    places = [
-        to or (None if type(v) is Literal else inside.get(v)) for to, v in zip(results, jaxpr.outvars, strict=True)
+    inside = _memories_inside(jaxpr)
+    of_arguments = [getattr(to, "memory_kind", None) for to in arguments]
+    of_results = [
+        getattr(to, "memory_kind", None) if to else None if type(v) is Literal else inside.get(v)
+        for to, v in zip(results, jaxpr.outvars, strict=True)
     ]
-    kinds = ([getattr(to, "memory_kind", None) for to in each] for each in (arguments, places))
-    return tuple([tuple([None if k == "device" else k for k in each]) for each in kinds])
+    return tuple([tuple([None if k == "device" else k for k in each]) for each in (of_arguments, of_results)])
 
 
 def mark_memories(attributes: Sequence[Any], kinds: Sequence[Any]) -> None:
@@ -528,8 +561,22 @@ def mark_sharding(attrs: dict[str, Any], s: Any, aval: Any, partitioner: Any) ->
         attrs.update(partitioner.attribute(s, len(element_types.base_aval(aval).shape)))
 
 
+@cached
+def _memories_inside(jaxpr: Jaxpr) -> dict[Any, str]:
+    """The memory of each result of an equation that names it."""
+    found = {}
+    for eqn in jaxpr.eqns:
+        if (named := tables.result_memories.get(eqn.primitive)) is not None:
+            kinds = named(eqn.params)
+            found.update((v, kind) for v, kind in zip(eqn.outvars, kinds, strict=True) if kind is not None)
+    return found
+
+
 def _names_memory(jaxpr: Jaxpr) -> bool:
-    return any(eqn.primitive is reshard_p and eqn.params["to"].memory_kind is not None for eqn in jaxpr.eqns)
+    return bool(_memories_inside(jaxpr))
+
+
+tables.result_memories[reshard_p] = lambda params: (params["to"].memory_kind,)
 
 
 # ---- options of XLA ----

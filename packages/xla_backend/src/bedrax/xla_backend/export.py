@@ -626,6 +626,9 @@ class _Everywhere:
 
 
 effect_rules.add(call_exported_p, lambda *_, exported: {*exported.ordered_effects, *exported.unordered_effects})
+tables.result_memories[call_exported_p] = lambda params: (
+    params["exported"]._out_memories or (None,) * len(params["exported"].out_avals)
+)
 device_rules.add(call_exported_p, lambda params: (_Everywhere(params["exported"]),))
 
 

@@ -6,7 +6,7 @@ for primitives with multiple results); `ctx` is a `bedrax.xla_backend.lowering.p
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from bedrax.core.columns import Column
@@ -42,6 +42,10 @@ lowering_rules: Final = Column(
     ),
     otherwise=_composed,
 )
+
+result_memories: Final[dict[Primitive, Callable[[dict[str, Any]], Sequence[str | None]]]] = {}
+"""Primitive whose equations say where results are -> function of its parameters that returns the memory of each result
+(None: that of the device). XLA checks that the results of a program are in the memories that its operations name."""
 
 # Rules of one platform, which override `lowering_rules`. A family's file fills both. Plugins add platforms later.
 _on_platform = {name: Column(f"StableHLO on {name}", signature=SIGNATURE) for name in platforms.PLATFORMS}

@@ -12,7 +12,7 @@ from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike
 from bedrax.scipy.defining import floats, widened
-from bedrax.scipy.special import entr, gammaincc, gammaln, xlogy
+from bedrax.scipy.special import gammaincc, gammaln, xlogy
 from bedrax.scipy.stats.families import discrete, whole
 
 __all__ = ["cdf", "entropy", "logpmf", "pmf"]
@@ -39,7 +39,8 @@ def _entropy(mu):
     low = mu <= limit
     m = jnp.where(low & (mu > 0), mu, 1)
     k = np.arange(220).astype(mu.dtype)
-    near = jnp.sum(entr(jnp.exp(_logpmf(k, m[..., None]))), axis=-1)
+    logarithms = _logpmf(k, m[..., None])  # they are finite, also where the probability underflows
+    near = -jnp.sum(jnp.exp(logarithms) * logarithms, axis=-1)
     r = 1 / jnp.where(low, limit, mu)
     far = 0.5 * (jnp.log(2 * math.pi / r) + 1) - r * (
         1 / 12 + r * (1 / 24 + r * (19 / 360 + r * (9 / 80 + r * 863 / 2520)))
