@@ -20,7 +20,7 @@ from bedrax.parallel import AbstractMesh, PartitionSpec
 from bedrax.shape_poly import symbolic_args_specs, symbolic_shape
 from bedrax.xla_backend import NamedSharding, jit
 from bedrax.xla_backend import export as ex
-from bedrax.xla_backend.tables import lowering_rules
+from bedrax.xla_backend.tables import lowering_rules, platform_rule
 
 F32 = np.dtype(np.float32)
 
@@ -226,6 +226,23 @@ def test_each_platform_gets_its_own_branch():
     for i, name in enumerate(("tpu", "cuda", "cpu")):
         module = str(linking.specialize(exported.mlir_module_serialized, [scalar], i, True))
         assert "stablehlo.case" not in module and f"dense<{names.index(name)}.0" in module
+
+
+def test_symbolic_shapes_of_operations_that_were_lowered_for_comparison():
+    """A rule of one platform finds the shapes of its operands, and no shapes of the erased operations of another."""
+    seen = []
+
+    def rule(ctx, x):
+        seen.append((str(ctx.shape(x)), len(ctx.program.shapes)))
+        return ctx.lower_fun(lambda x: lax.slice_in_dim(lax.concatenate([x, x], 0), 0, x.shape[0]), x)
+
+    for_two_platforms_p = Primitive("for_two_platforms", "calls")
+    for_two_platforms_p.abstract(lambda x: x)
+    lowering_rules.add(for_two_platforms_p, rule)
+    platform_rule(for_two_platforms_p, "gpu")(lambda ctx, x: rule(ctx, x))
+    exported = ex.export(jit(for_two_platforms_p.bind), platforms=["cpu", "cuda"])(spec("b, 3"))
+    assert len(seen) > 1 and set(seen) == {("(b, 3)", 1)}
+    np.testing.assert_array_equal(exported.call(arange(4, 3)), arange(4, 3))
 
 
 def test_exported_inside_exported():

@@ -64,12 +64,14 @@ def _attempt(ctx, rule, values, params) -> str:
     host_callbacks, keepalives = list(program.host_callbacks), list(program.keepalives)
     attempt = ir.Operation.create("builtin.module", regions=1, loc=types.unknown, ip=ir.InsertionPoint(block))
     inner = attempt.regions[0].blocks.append(*[v.type for v in values], arg_locs=[types.unknown] * len(values))
-    saved = ctx.block
+    saved, shapes = ctx.block, program.shapes
     ctx.block = Block(program, ir.InsertionPoint(inner), dict(saved.tokens))
+    # The shapes of erased values are forgotten: MLIR reuses their memory, so a later value would equal one of them.
+    program.shapes = {a: shapes[v] for a, v in zip(inner.arguments, values, strict=True) if v in shapes}
     try:
         rule(ctx, *inner.arguments, **params)
         return attempt.get_asm(print_generic_op_form=True)
     finally:
-        ctx.block = saved
+        ctx.block, program.shapes = saved, shapes
         attempt.erase()
         program.host_callbacks[:], program.keepalives[:] = host_callbacks, keepalives
