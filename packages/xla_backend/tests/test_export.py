@@ -256,6 +256,23 @@ def test_exported_inside_exported():
     np.testing.assert_allclose(fixed.call(arange(5, 2)), np.ones((4, 5)) @ arange(5, 2), rtol=1e-5)
 
 
+def test_functions_of_exported_programs_with_equal_names():
+    """The new name of a function of the outer program is the old name of one of the inner program's."""
+
+    def exported(factor, also):
+        def part(x):
+            return factor * x
+
+        def f(x):
+            return jit(part)(x) + also(x)
+
+        return ex.export(jit(f))(np.float32(1))
+
+    outer = exported(100.0, exported(2.0, lambda x: 1.0).call)
+    again = ex.export(jit(outer.call))(np.float32(1))
+    assert [float(e.call(np.float32(3))) for e in (outer, again)] == [307.0, 307.0]
+
+
 def test_derivatives():
     exported = ex.export(jit(lambda x: 7 * x * x * x))(1.0)
     f = round_trip(exported, 3).call

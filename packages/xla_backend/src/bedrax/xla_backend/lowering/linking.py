@@ -97,21 +97,31 @@ def main_function(module: Any) -> Any:
 def import_functions(program: Program, module: Any, name: str) -> str:
     """Move the functions of `module` into a program, as private ones with new names; returns that of main."""
     functions = list(module.body.operations)
-    table = ir.SymbolTable(module.operation)
-    main = ""
+    names = {}
     for function in functions:
         old = ir.StringAttr(function.attributes["sym_name"]).value
-        new = program.unique_symbol(name if old == "main" else f"{name}_{old}")
-        main = new if old == "main" else main
-        ir.SymbolTable.replace_all_symbol_uses(old, new, module.operation)
-        table.set_symbol_name(function, new)
-        function.attributes["sym_visibility"] = types.string("private")
+        names[old] = program.unique_symbol(name if old == "main" else f"{name}_{old}")
+    rename_functions(module, names)
     for target in custom_call_targets(module):
         kernels.require(target)
     for function in functions:
         function.detach_from_parent()
         program.body.append(function)
-    return main
+    return names["main"]
+
+
+def rename_functions(module: Any, names: dict[str, str]) -> None:
+    """Give the functions of a module the new `names`, make them private, and change their uses."""
+    operation, functions = module.operation, list(module.body.operations)
+    # In two steps, through names that nothing has: a new name may be the old name of another function.
+    apart = {old: f"{old}/{i}" for i, old in enumerate(names)}
+    for renamed in (apart, {apart[old]: new for old, new in names.items()}):
+        for old, new in renamed.items():
+            ir.SymbolTable.replace_all_symbol_uses(old, new, operation)
+    for function in functions:
+        old = ir.StringAttr(function.attributes["sym_name"]).value
+        function.attributes["sym_name"] = ir.StringAttr.get(names[old], operation.context)
+        function.attributes["sym_visibility"] = ir.StringAttr.get("private", operation.context)
 
 
 def imported(program: Program, exported: Any, in_types: Any, platform_index: int | None, refine: bool) -> str:

@@ -11,6 +11,7 @@ from bedrax.core.ir import Jaxpr
 from bedrax.lax.choices import refuse_options
 from bedrax.xla_backend import clients, platforms
 from bedrax.xla_backend import compile as compile_module
+from bedrax.xla_backend.lowering.linking import rename_functions
 from bedrax.xla_backend.lowering.program import inline
 from bedrax.xla_backend.lowering.types import ir, type_of
 from bedrax.xla_backend.mlir.rules import LoweringRuleContext, Mesh, ModuleContext, TokenSet
@@ -414,16 +415,8 @@ def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symt
             fresh = f"{wanted}_{count}"
         taken.add(fresh)
         renamed[name] = fresh
-    # In two steps, through names that nothing has: a new name may be the old name of another function.
-    apart = {name: f"{name}/{i}" for i, name in enumerate(renamed)}
-    for names in (apart, {apart[old]: new for old, new in renamed.items()}):
-        for old, new in names.items():
-            ir.SymbolTable.replace_all_symbol_uses(old, new, own.operation)
+    rename_functions(own, renamed)
     for op in list(own.body.operations):
-        op.attributes["sym_name"] = ir.StringAttr.get(
-            renamed[ir.StringAttr(op.attributes["sym_name"]).value], own.context
-        )
-        op.attributes["sym_visibility"] = ir.StringAttr.get("private", own.context)
         dst_module.body.append(op)
         symbols.insert(op)
     return renamed["main"]
