@@ -79,6 +79,18 @@ def test_maps_nest():
     np.testing.assert_allclose(np.asarray(outer(X, X)), np.add.outer(X, X))
 
 
+@pytest.mark.parametrize("search", [lax.approx_max_k, lax.approx_min_k])
+def test_candidates_of_a_mapped_search_are_those_of_each_row(search):
+    """Their number depends on the rank of the operand."""
+    rows = np.random.default_rng(0).standard_normal((2, 3000)).astype(f32)
+    candidates = lambda row: search(row, 5, aggregate_to_topk=False)
+    expected = [np.stack(parts) for parts in zip(*map(candidates, rows), strict=True)]
+    assert expected[0].shape == (2, 2048)
+    for found in (vmap(candidates)(rows), vmap(jit(candidates))(rows), vmap(candidates, 1)(rows.T)):
+        for got, wanted in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(got, wanted)
+
+
 def test_names_give_collectives():
     np.testing.assert_allclose(np.asarray(vmap(lambda x: lax.psum(x, "i"), axis_name="i")(X)), [3, 3, 3])
     np.testing.assert_allclose(np.asarray(vmap(lambda x: lax.pmax(x, "i"), axis_name="i")(X)), [2, 2, 2])

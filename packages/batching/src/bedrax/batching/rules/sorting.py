@@ -22,8 +22,14 @@ def _top_k(axis_data, args, dims, *, axis, **params):
 
 
 @batch_rules.rule(p.approx_top_k_p)
-def _approx_top_k(axis, args, dims, *, reduction_dimension, **params):
+def _approx_top_k(axis, args, dims, *, reduction_dimension, aggregate_to_topk, k, **params):
     (x,), (dim,) = args, dims
-    along = canonical_axis(reduction_dimension, len(aval_of(x).shape) - 1)
-    out = p.approx_top_k_p.bind(x, reduction_dimension=along + (along >= dim), **params)
+    shape = aval_of(x).shape
+    along = canonical_axis(reduction_dimension, len(shape) - 1)
+    if not aggregate_to_topk:  # the number of candidates depends on the rank
+        n, override = shape[along + (along >= dim)], params["reduction_input_size_override"]
+        k = p.approx_output_size(n, len(shape) - 1, k, params["recall_target"], override, False)
+    out = p.approx_top_k_p.bind(
+        x, k=k, reduction_dimension=along + (along >= dim), aggregate_to_topk=True, **params
+    )
     return out, [dim, dim]
