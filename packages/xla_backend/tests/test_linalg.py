@@ -10,6 +10,7 @@ import pytest
 
 import bedrax.xla_backend as xla
 from bedrax import lax
+from bedrax.core import dtypes
 from bedrax.lax.primitives import linalg as p
 from bedrax.lax.tables import decompositions
 from bedrax.testing import checks
@@ -26,6 +27,16 @@ V = np.ones((2, 4), np.float32)
 
 def _module(f, *args, platform):
     return xla.jit(f).trace(*args).lower(lowering_platforms=(platform,)).as_text()
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float8_e4m3fn", "float8_e4m3b11fnuz", "float8_e3m4"])
+def test_triangular_systems_of_narrow_floats(name):
+    dtype = dtypes.as_dtype(name)
+    a = np.tril(np.array([[2, 1, 1], [1, 4, 1], [-1, 0.5, 1]])).astype(dtype)
+    b = (a.astype(np.float32) @ np.array([[1, -2], [0.5, 1], [0, 3]], np.float32)).astype(dtype)
+    found = xla.jit(lambda a, b: lax.triangular_solve(a, b, left_side=True, lower=True))(a, b)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(np.asarray(found).astype(np.float32), [[1, -2], [0.5, 1], [0, 3]])
 
 
 @pytest.mark.parametrize(

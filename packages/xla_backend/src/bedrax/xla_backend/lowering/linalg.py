@@ -516,7 +516,15 @@ _TRSM = Kernel("lapack trsm", _trsm_config, aliases={0: 1})
 def _triangular_solve_cpu(ctx, a, b, **params):
     if _empty(ctx):
         return b
-    if ctx.avals_in[0].dtype.itemsize == 2:  # LAPACK has no 16-bit floats; XLA expands the loop itself
+    dtype = ctx.avals_in[0].dtype
+    if dtype in dtypes.narrow_float_dtypes:  # XLA would round every partial sum
+        wide = np.dtype(np.float32)
+        avals = dict(
+            avals_in=[v.update(dtype=wide) for v in ctx.avals_in], avals_out=[ctx.avals_out[0].update(dtype=wide)]
+        )
+        x = _triangular_solve_cpu(ctx.replace(**avals), ctx.convert(a, wide), ctx.convert(b, wide), **params)
+        return ctx.convert(x, dtype)
+    if dtype.itemsize == 2:  # LAPACK has no 16-bit floats; XLA expands the loop itself
         return _triangular_solve(ctx, a, b, **params)
     a = _conjugated(ctx, a, params["conjugate_a"] and not params["transpose_a"])
     return _run(ctx, _TRSM, [a, b], params)[0]
