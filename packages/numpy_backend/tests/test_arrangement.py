@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bedrax import lax
+from bedrax.core import dtypes
 from bedrax.core.staging import make_jaxpr
 from bedrax.lax import filling
 
@@ -238,3 +239,10 @@ def test_combiners_must_not_close_over_traced_values():
 
     with pytest.raises(NotImplementedError, match="closes over a traced value"):
         make_jaxpr(fun)(np.float32(1))
+
+
+@pytest.mark.parametrize("name", ["float8_e5m2", "float8_e4m3", "float8_e5m2fnuz", "bfloat16", "float16"])
+def test_sort_of_floats_puts_nan_last(name):
+    x = np.array([1, np.nan, -1, 0, 5], np.float32).astype(dtypes.as_dtype(name))
+    assert np.asarray(lax.sort(x)).astype(np.float32).tolist()[:4] == [-1, 0, 1, 5]
+    assert np.asarray(lax.sort((x, np.arange(5)), num_keys=1)[1]).tolist() == [2, 3, 0, 4, 1]

@@ -135,3 +135,12 @@ def test_errors():
         eqn_of(lambda x, s: lax.scaled_dot(x, x, lhs_scale=s), np.ones((4, 4), np.float32), np.ones((4, 3), np.float32))
     with pytest.raises(TypeError, match="each scale must span at least"):
         eqn_of(lambda x, s: lax.scaled_dot(x, x, lhs_scale=s), np.ones((4, 4), np.float32), np.ones((4, 4), np.float32))
+
+
+def test_sums_of_floats_are_converted_to_integers_as_other_floats():
+    """NaN is 0, and the limits of the dtype are kept."""
+    x, one = np.array([[np.nan], [np.inf], [-np.inf], [300.0], [2.75]], np.float32), np.ones((1, 1), np.float32)
+    for dtype in (np.int8, np.uint8, np.int32):
+        product = lax.dot_general(x, one, (((1,), (0,)), ((), ())), preferred_element_type=dtype)
+        np.testing.assert_array_equal(product, lax.convert_element_type(x, dtype))
+        assert np.asarray(product).ravel().tolist()[0] == 0

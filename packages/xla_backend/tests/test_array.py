@@ -12,10 +12,12 @@ import pytest
 import bedrax.xla_backend as xla
 from bedrax import lax
 from bedrax.core import array as core_array
+from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapeDtypeStruct
 from bedrax.core.tracing import Tracer
 from bedrax.parallel import Mesh, PartitionSpec
+from bedrax.xla_backend import dlpack
 
 PROGRAMS = Path(__file__).with_name("programs")
 
@@ -173,6 +175,8 @@ def test_dlpack():
     )
     with pytest.raises(TypeError, match="__dlpack__"):
         xla.from_dlpack([1, 2])
+    for name, supported in (("bfloat16", True), ("complex64", True), ("float8_e5m2", False), ("float8_e4m3fn", False)):
+        assert dlpack.is_supported_dtype(dtypes.as_dtype(name)) is supported
 
 
 def test_the_device_of_an_array_over_a_mesh_of_one_device():

@@ -54,7 +54,7 @@ def is_supported_dtype(dtype: Any) -> bool:
       True
     """
     dtype = np.dtype(dtype)
-    if dtype.kind in "biufc":
+    if dtypes.is_native(dtype):
         return dtype.name not in ("longdouble", "clongdouble", "float128", "complex256")
     return dtype.name == "bfloat16"
 

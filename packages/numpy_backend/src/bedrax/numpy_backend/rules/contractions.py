@@ -15,6 +15,7 @@ import numpy as np
 from bedrax.core import dtypes
 from bedrax.core.quiet import quietly
 from bedrax.lax.primitives import contractions as p
+from bedrax.numpy_backend.numbers import convert
 from bedrax.numpy_backend.tables import numpy_rules, source_rules
 
 _float32 = np.dtype(np.float32)
@@ -39,11 +40,7 @@ def matmul(x: np.ndarray, y: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if dtypes.itemsize_bits(common) < 32:
         common = _float32
     out = np.matmul(x.astype(common, copy=False), y.astype(common, copy=False))
-    if out.dtype == dtype:
-        return out
-    if np.iscomplexobj(out) and dtype not in dtypes.complex_dtypes:
-        out = out.real
-    return out.astype(dtype)
+    return convert(out, dtype)
 
 
 def _width_bits(x: np.ndarray) -> int:
@@ -77,7 +74,7 @@ def multiply_with(x: np.ndarray, y: np.ndarray, dtype: np.dtype, algorithm: Any)
         split = algorithm.num_primitive_operations != 1
         x = x.astype(_float32 if split else algorithm.lhs_precision_type)
         y = y.astype(_float32 if split else algorithm.rhs_precision_type)
-    return matmul(x, y, dtype if accumulation is None else np.dtype(accumulation)).astype(dtype)
+    return convert(matmul(x, y, dtype if accumulation is None else np.dtype(accumulation)), dtype)
 
 
 @functools.lru_cache(4096)

@@ -97,7 +97,7 @@ _extreme(reductions.reduce_min_p, np.minimum)
 
 def comparable(x: np.ndarray) -> np.ndarray:
     """Convert `x` to a dtype that NumPy can sort; the order is kept."""
-    if x.dtype in dtypes.narrow_int_dtypes or x.dtype.kind == "V" or x.dtype == dtypes.bfloat16:
+    if not dtypes.is_native(x.dtype):  # NumPy's kind of float8_e5m2 is that of its own floats
         return x.astype(np.int32 if dtypes.issubdtype(x.dtype, np.integer) else np.float32)
     return x
 
