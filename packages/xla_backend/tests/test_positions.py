@@ -34,6 +34,14 @@ def test_positions_of_extremes(function, expected, dtype, shape, axis):
     np.testing.assert_array_equal(found, expected(x.astype(np.float32), axis))
 
 
+@pytest.mark.parametrize("dtype", [ml_dtypes.int2, ml_dtypes.uint2, ml_dtypes.int4, ml_dtypes.uint4])
+def test_positions_of_extremes_of_narrow_integers(dtype):
+    info = ml_dtypes.iinfo(dtype)
+    x = np.array([[0, info.max, info.max], [info.min, info.max, info.min]], np.int8).astype(dtype)
+    assert np.asarray(jit(lambda x: lax.argmax(x, 1, np.int32))(x)).tolist() == [1, 1]
+    assert np.asarray(jit(lambda x: lax.argmin(x, 1, np.int32))(x)).tolist() == [0, 0]
+
+
 @pytest.mark.parametrize("value", [np.inf, -np.inf, 0.0])
 @pytest.mark.parametrize("n", [64, 1024, 70001])
 def test_the_first_nan_is_extreme(n, value):

@@ -29,7 +29,5 @@ def _approx_top_k(axis, args, dims, *, reduction_dimension, aggregate_to_topk, k
     if not aggregate_to_topk:  # the number of candidates depends on the rank
         n, override = shape[along + (along >= dim)], params["reduction_input_size_override"]
         k = p.approx_output_size(n, len(shape) - 1, k, params["recall_target"], override, False)
-    out = p.approx_top_k_p.bind(
-        x, k=k, reduction_dimension=along + (along >= dim), aggregate_to_topk=True, **params
-    )
+    out = p.approx_top_k_p.bind(x, k=k, reduction_dimension=along + (along >= dim), aggregate_to_topk=True, **params)
     return out, [dim, dim]

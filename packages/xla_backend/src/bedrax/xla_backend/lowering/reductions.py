@@ -151,6 +151,12 @@ def _position(prim, reduction, better, extreme):
     def lower(ctx, x, *, axes, index_dtype, by_blocks=False):
         (axis,) = axes
         aval = ctx.avals_in[0]
+        if (
+            aval.dtype in dtypes.narrow_int_dtypes
+        ):  # XLA's CPU compiler does not reduce all of them in pairs with others
+            wide = np.dtype(np.uint8 if aval.dtype in dtypes.unsigned_dtypes else np.int8)
+            ctx, x = ctx.replace(avals_in=[aval.update(dtype=wide)]), ctx.convert(x, wide)
+            return lower(ctx, x, axes=axes, index_dtype=index_dtype, by_blocks=by_blocks)
         index = positions.dtype_for(aval.shape[axis])
         constants = axis, better, p.identities[reduction](aval.dtype), index
         with positions.scope(aval.shape[axis]):
