@@ -134,6 +134,33 @@ def test_composed_forms_compiled(prim, params, args):
     np.testing.assert_allclose(made, a, atol=1e-4)
 
 
+def _composed(prim, *args, **params):
+    return list(map(np.asarray, xla.jit(lambda *xs: decompositions[prim](*xs, **params))(*args)))
+
+
+@pytest.mark.parametrize("scale", [2.0**100, 2.0**-100])
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_composed_forms_of_large_and_small_elements(dtype, scale):
+    """Squares of the elements overflow or vanish."""
+    a, scale = np.random.default_rng(1).standard_normal((2, 6, 6)).astype(dtype), dtype(scale)
+    t, q = _composed(p.schur_p, a * scale, compute_schur_vectors=True, sort_eig_vals=False, select_callable=None)
+    np.testing.assert_allclose(q @ (t / scale) @ np.swapaxes(q, -1, -2).conj(), a, atol=1e-4)
+    marks = np.zeros((2, 6), np.int32)
+    large, unit = _composed(p.geqp3_p, a * scale, marks), _composed(p.geqp3_p, a, marks)
+    np.testing.assert_array_equal(large[1], unit[1])
+    np.testing.assert_allclose(np.triu(large[0]) / scale, np.triu(unit[0]), atol=1e-4)
+
+
+def test_composed_eigenvectors_of_matrices_that_lack_some():
+    """Those of equal eigenvalues are nearly parallel; the numbers in the substitution grow by 1 / eps each time."""
+    shift = np.eye(8, k=1, dtype=np.float32)
+    a = np.stack([shift, shift + np.eye(8, dtype=np.float32), 0 * shift])
+    w, left, right = _composed(p.eig_p, a, compute_left_eigenvectors=True, compute_right_eigenvectors=True)
+    for vectors, m in ((right, a), (left, np.swapaxes(a, -1, -2))):
+        np.testing.assert_allclose(np.linalg.norm(vectors, axis=-2), 1, rtol=1e-5)
+        np.testing.assert_allclose(m @ vectors, vectors * w[:, None], atol=1e-5)
+
+
 def test_algorithms_that_the_cpu_lacks():
     with pytest.raises(NotImplementedError, match="not available on cpu"):
         xla.jit(lambda x: lax.svd(x, algorithm=p.SvdAlgorithm.JACOBI))(X)

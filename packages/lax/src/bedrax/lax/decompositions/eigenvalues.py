@@ -69,7 +69,8 @@ def schur(x: ArrayLike, *, compute_schur_vectors: Any, sort_eig_vals: Any, selec
     if 0 in x.shape:
         return [x, identity(x, *x.shape[-2:])][: 1 + compute_schur_vectors]
     good = _finite(x)
-    packed, taus = p.hessenberg_p.bind(where(good, x))
+    x, scale = _scaled(where(good, x))
+    packed, taus = p.hessenberg_p.bind(x)
     n, rank = x.shape[-1], len(x.shape)
     below = lax.slice_in_dim(lax.slice_in_dim(packed, 1, n, axis=rank - 2), 0, n - 1, axis=rank - 1)
     q = p.householder_product_p.bind(below, taus)
@@ -82,9 +83,18 @@ def schur(x: ArrayLike, *, compute_schur_vectors: Any, sort_eig_vals: Any, selec
     stacked = [lax.reshape(v, (dims.size(x.shape[:-2]), n + 2, n + 2)) for v in (h, q)]
     h, q, converged = lax.map(lambda hq: _iterate(*hq, n), tuple(stacked))
     good = good & lax.reshape(converged, good.shape)
-    cut = lambda v: lax.slice(v, (0, 0, 0), (v.shape[0], n, n))
-    out = [where(good, lax.reshape(cut(v), x.shape), _nan(x)) for v in (h, q)]
+    cut = lambda v: lax.reshape(lax.slice(v, (0, 0, 0), (v.shape[0], n, n)), x.shape)
+    out = [where(good, v, _nan(x)) for v in (cut(h) * as_dtype(scale, x), cut(q))]
     return out[: 1 + compute_schur_vectors]
+
+
+def _scaled(x):
+    """Matrices, and their scales as matrices of one element: squares of elements would overflow or vanish if it is not 1."""
+    rank = len(x.shape)
+    size = lax.reduce_max(lax.abs(x), (rank - 2, rank - 1))
+    least = math.sqrt(float(dtypes.finfo(size.dtype).tiny)) / _eps(x)
+    scale = column(column(where((size > 0) & ((size < least) | (size > 1 / least)), size, 1)))
+    return x / as_dtype(scale, x), scale
 
 
 def _iterate(h, q, n):
@@ -258,18 +268,21 @@ def _triangular_vectors(t, lower: bool):
     n = t.shape[-1]
     if 0 in t.shape:
         return t
-    numbers, values = positions(n), diagonal(t)
     largest = lax.reduce_max(lax.abs(t), (len(t.shape) - 2, len(t.shape) - 1))
+    t = t / as_dtype(column(column(where(largest > 0, largest, 1))), t)
+    numbers, values, eps = positions(n), diagonal(t), _eps(t)
     strict = matrices.triangle(t, lower=lower, offset=-1 if lower else 1)
 
     def substitute(i, y):
         gap = column(at(values, i, -1)) - values
-        least = column(largest) * _eps(t) + float(dtypes.finfo(t.dtype).tiny)
-        gap = where(lax.abs(gap) > least, gap, as_dtype(least, t))
+        gap = where(lax.abs(gap) > eps, gap, eps)
         known = matrices.matmul(row(at(strict, i, -2)), y)
         new = -lax.squeeze(known, (len(t.shape) - 2,)) / gap
         later = numbers < i if lower else numbers > i
-        return [put(y, i, where(numbers != i, where(later, new), 1), -2)]
+        y = put(y, i, where(numbers != i, where(later, new), 1), -2)
+        # Vectors of nearly equal eigenvalues grow by 1 / eps in each step.
+        size = lax.reduce_max(lax.abs(y), (len(t.shape) - 2,))
+        return [y / as_dtype(row(where(size > 1 / eps, size, 1)), y)]
 
     return loop(n, substitute, lax.full_like(t, 0), reverse=not lower)[0]
 

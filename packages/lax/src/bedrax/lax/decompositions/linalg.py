@@ -142,7 +142,9 @@ def _geqp3(a, jpvt):
     _, a = lax.sort((lax.broadcast_like(row(free), a), a), dimension=last + 1, num_keys=1)
 
     def step(i, a, order, taus):
-        rest = where(column(rows >= i), a)
+        rest = where(column(rows >= i) & row(columns >= i), a)
+        size = lax.reduce_max(lax.abs(rest), (last, last + 1))  # squares neither overflow nor vanish
+        rest = rest / as_dtype(column(column(where((size > 0) & lax.is_finite(size), size, 1))), a)
         norms = lax.reduce_sum(real(rest * conj(rest)), (last,))
         j = where(
             i < marked, lax.broadcast(i, marked.shape), _largest(norms, lax.broadcast_like(columns >= i, norms), i)
