@@ -199,6 +199,14 @@ def test_platforms():
         ex.export(jit(lax.cos), platforms=["abacus"])
 
 
+@pytest.mark.parametrize("start", [np.uint32(4_000_000_000), np.uint32(1), np.int32(-7), np.uint8(200)], ids=repr)
+def test_a_start_of_a_symbolic_slice_is_clamped_as_it_is(start):
+    """It was cut to 32 bits first."""
+    f = jit(lambda x, i: lax.dynamic_slice(x, (i,), (x.shape[0] - 2,)))
+    exported = ex.export(f)(spec("n + 2"), ShapeDtypeStruct((), start.dtype))
+    np.testing.assert_array_equal(exported.call(arange(5), start), f(arange(5), start))
+
+
 def test_several_platforms():
     """Equations with one form for all platforms appear once. The call passes the index that selects the others."""
     f = jit(lambda x: lax.cumsum(lax.sin(x), axis=0))

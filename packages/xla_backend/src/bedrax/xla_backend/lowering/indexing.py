@@ -193,11 +193,11 @@ def _dynamic_slice(ctx, operand, *starts, slice_sizes):
         return operand
     if ctx.is_static(slice_sizes):
         return ctx.emit("stablehlo.dynamic_slice", [operand, *starts], slice_sizes=tuple(slice_sizes))
-    i32 = np.dtype(np.int32)
+    dtype = ctx.dtype(starts[0])  # a wide start is clamped as it is
     begin = ctx.emit(
         "stablehlo.concatenate",
-        [ctx.reshape(ctx.convert(s, i32), (1,)) for s in starts],
-        ctx.tensor_type((len(starts),), i32),
+        [ctx.reshape(s, (1,)) for s in starts],
+        ctx.tensor_type((len(starts),), dtype),
         dimension=0,
     )
     return ctx.window(operand, begin, slice_sizes)
