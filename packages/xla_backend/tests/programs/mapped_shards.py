@@ -75,6 +75,8 @@ def collectives():
         (lambda v: lax.all_to_all(v, "x", 1, 1, tiled=True, axis_index_groups=groups), P("x"), P("x")),
         (lambda v: lax.psum_scatter(v, "x", scatter_dimension=1, tiled=True), P("x"), P(None, "x")),
         (lambda v: lax.psum_scatter(v, both), P(), P(both)),
+        (lambda v: lax.all_gather(lax.slice_in_dim(v, 0, 0), "x", tiled=True), P("x"), P(None, "x")),
+        (lambda v: lax.psum_scatter(lax.slice_in_dim(v, 0, 0), "x", tiled=True), P("x"), P(None, "x")),
         (lambda v: lax.psum_scatter(v, "x", tiled=True, axis_index_groups=groups), P(None, "x"), P("x")),
         (lambda v: lax.mul(v, lax.convert_element_type(lax.axis_index(both), v.dtype)), P("x", "y"), P("x", "y")),
         (lambda v: lax.mul(v, float(lax.axis_size("x") * lax.axis_size(both))), P("x"), P("x")),

@@ -75,6 +75,8 @@ def _all_gather(ctx, x, *, all_gather_dimension, axis_name, axis_index_groups, a
     if not tiled:
         x = _with_axis(ctx, x, all_gather_dimension)
     shape = list(x.type.shape)
+    if not shape[all_gather_dimension]:  # StableHLO's operation takes no axis without elements
+        return x
     shape[all_gather_dimension] *= axis_size
     result = [ctx.tensor_type(tuple(shape), ctx.dtype(x))]
     return _exchange(
@@ -91,6 +93,8 @@ def _all_gather(ctx, x, *, all_gather_dimension, axis_name, axis_index_groups, a
 @lowering_rules.rule(p.reduce_scatter_p)
 def _reduce_scatter(ctx, x, *, scatter_dimension, axis_name, axis_index_groups, axis_size, tiled):
     shape = list(x.type.shape)
+    if not shape[scatter_dimension]:  # StableHLO's operation returns no axis without elements
+        return x
     shape[scatter_dimension] //= axis_size
     region = ctx.reducer_region("stablehlo.add", ctx.dtype(x))
     out = _exchange(
