@@ -5,7 +5,10 @@ import numpy as np
 import pytest
 
 from bedrax import lax
+from bedrax.core import config
+from bedrax.lax.primitives.linalg import triangular_solve
 from bedrax.xla_backend import device_put, devices, export, jit
+from bedrax.xla_backend.compile import LoadedProgram
 from bedrax.xla_backend.export import call_exported_p
 
 
@@ -55,9 +58,9 @@ def test_convolutions_of_integers_are_products(dtype):
 def test_positions_of_extremes_of_packed_integers_are_found_among_bytes(dtype):
     """XLA refuses a reduction of packed integers with positions of another layout."""
     for function in (lax.argmax, lax.argmin):
-        assert "(tensor<5xi8>, tensor<5xi32>" in text(lambda x, f=function: f(x, 0, np.int32), np.ones(5, dtype)).replace(
-            "ui8", "i8"
-        )
+        assert "(tensor<5xi8>, tensor<5xi32>" in text(
+            lambda x, f=function: f(x, 0, np.int32), np.ones(5, dtype)
+        ).replace("ui8", "i8")
 
 
 def test_arguments_in_the_memory_of_the_host_are_moved_before_an_operation_and_not_before_a_loop():
@@ -80,3 +83,30 @@ def test_the_results_of_an_exported_program_are_in_its_memories():
     module = text(lambda x: call_exported_p.bind(x, exported=exported), np.ones(4, np.float32))
     main = next(line for line in module.splitlines() if "@main" in line)
     assert main.partition("->")[2].count('mhlo.memory_kind = "pinned_host"') == 1
+    exported = export.export(jit(lambda x: (lax.sin(x), x), in_shardings=host), platforms=["cuda", "cpu"])(
+        np.ones(4, np.float32)
+    )
+    assert exported.mlir_module().count('_xla_buffer_placement = "device"') > 0
+
+
+@pytest.mark.parametrize("dtype, solved_in", [("float16", "f32"), (ml_dtypes.bfloat16, "f32"), ("float64", "f64")])
+def test_triangular_systems_are_solved_in_floats_of_the_library(dtype, solved_in):
+    with config.enable_x64(True):
+        a = np.eye(2, dtype=dtype)
+        module = text(lambda a: triangular_solve(a, a, left_side=True), a)
+    (line,) = [line for line in module.splitlines() if "stablehlo.triangular_solve" in line]
+    assert f"tensor<2x2x{solved_in}>" in line
+
+
+def test_programs_with_arguments_in_other_memories_are_not_dispatched_by_cpp(monkeypatch):
+    """C++ copies NumPy arrays to the memory of the device, which XLA refuses in the second call."""
+    runs, run = [], LoadedProgram.run
+    monkeypatch.setattr(LoadedProgram, "run", lambda *args: (runs.append(1), run(*args))[1])
+    x = np.ones(4, np.float32)
+    host = device_put(x, devices()[0]).sharding.with_memory_kind("pinned_host")
+    counts = {}
+    for where in (None, host):
+        f, before = jit(lax.sin, in_shardings=where), len(runs)
+        f(x), f(x), f(x)
+        counts[where] = len(runs) - before
+    assert counts == {None: 1, host: 3}

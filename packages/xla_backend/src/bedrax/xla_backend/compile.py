@@ -302,7 +302,7 @@ def lower(
     jaxpr = _with_moves(jaxpr, placement)
     target = platform or platforms.of_device(placement.devices[0])
     if target != "cpu":  # there, all memories are the same
-        jaxpr = _with_operands_on_device(jaxpr, placement)
+        jaxpr = with_operands_on_device(jaxpr, placement.arguments, placement.results)
     program = Program(name, target, count, devices=placement.devices)
     program.mesh = placement.mesh
     axes = partitioned_axes(jaxpr, placement) if count > 1 and flags.use_shardy_partitioner.value else None
@@ -378,13 +378,13 @@ def _with_moves(jaxpr: Jaxpr, where: Placement) -> Jaxpr:
     return Jaxpr(list(jaxpr.invars), outvars, eqns, jaxpr.constvars, jaxpr.consts, debug_info=jaxpr.debug_info)
 
 
-def _with_operands_on_device(jaxpr: Jaxpr, where: Placement) -> Jaxpr:
+def with_operands_on_device(jaxpr: Jaxpr, arguments: Sequence[Any], results: Sequence[Any]) -> Jaxpr:
     """A program that moves arguments of other memories to the device before it computes with them.
 
     XLA refuses results of operations on values in the memory of the host. Calls of programs take the arguments as they
     are: a loop may move a part at a time.
     """
-    elsewhere = {v for v, to in zip(jaxpr.invars, where.arguments) if getattr(to, "memory_kind", None) in _ELSEWHERE}
+    elsewhere = {v for v, to in zip(jaxpr.invars, arguments) if _is_elsewhere(to)}
     if not elsewhere:
         return jaxpr
     here: dict[Any, Var] = {}
@@ -402,11 +402,14 @@ def _with_operands_on_device(jaxpr: Jaxpr, where: Placement) -> Jaxpr:
         if eqn.primitive not in tables.result_memories and not any(programs_in(eqn)):
             eqn = eqn.replace(invars=[on_device(v) for v in eqn.invars])
         eqns.append(eqn)
-    outvars = [v if to is not None else on_device(v) for v, to in zip(jaxpr.outvars, where.results)]
+    outvars = [v if to is not None else on_device(v) for v, to in zip(jaxpr.outvars, results)]
     return jaxpr.replace(eqns=eqns, outvars=outvars)
 
 
-_ELSEWHERE: Final = frozenset(("pinned_host", "unpinned_host"))
+def _is_elsewhere(to: Any) -> bool:
+    return getattr(to, "memory_kind", None) not in (None, "device")
+
+
 _OF_TOKEN: Final = avals.scalar_aval(np.dtype(bool))  # the type of a token outside of a module
 
 
@@ -863,6 +866,8 @@ class LoadedProgram:
         if self.effects or not self.only_arrays or not _NATIVE_TREES or not turns.are_for_cpp(self.in_turn, alone):
             return None
         if config.debug_nans.value or config.debug_infs.value:
+            return None
+        if any(map(_is_elsewhere, self.in_shardings)):  # C++ copies NumPy arrays to the memory of the device
             return None
         if not self.plain_results:  # C++ has the arrays that the results consist of
             out_tree = pytree.dispatch_registry.flatten(out)[1]

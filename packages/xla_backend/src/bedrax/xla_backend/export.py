@@ -474,6 +474,8 @@ def export_program(
             f"export: '{name}' is for {devices} devices and has the ordered effects {alone}, which one device has"
         )
     memories = compile_module.memories(jaxpr, arguments, results)
+    if set(platforms) != {"cpu"}:
+        jaxpr = compile_module.with_operands_on_device(jaxpr, arguments, results)
     if devices == 1:  # the call chooses the device
         arguments, results = (None,) * len(in_avals), (None,) * len(out_avals)
     kept = modules.solvable_arguments(jaxpr, compile_module.kept_arguments(jaxpr))

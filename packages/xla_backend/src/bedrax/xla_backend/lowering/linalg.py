@@ -512,18 +512,27 @@ def _trsm_config(ctx, *, left_side, lower, transpose_a, conjugate_a, unit_diagon
 _TRSM = Kernel("lapack trsm", _trsm_config, aliases={0: 1})
 
 
+def _triangular_solve_in_float32(rule, ctx, a, b, params):
+    dtype, wide = ctx.avals_in[0].dtype, np.dtype(np.float32)
+    avals = dict(avals_in=[v.update(dtype=wide) for v in ctx.avals_in], avals_out=[ctx.avals_out[0].update(dtype=wide)])
+    x = rule(ctx.replace(**avals), ctx.convert(a, wide), ctx.convert(b, wide), **params)
+    return ctx.convert(x, dtype)
+
+
+@platform_rule(p.triangular_solve_p, "gpu")
+def _triangular_solve_gpu(ctx, a, b, **params):
+    if dtypes.itemsize_bits(ctx.avals_in[0].dtype) < 32:  # cuBLAS has no such floats
+        return _triangular_solve_in_float32(_triangular_solve, ctx, a, b, params)
+    return _triangular_solve(ctx, a, b, **params)
+
+
 @platform_rule(p.triangular_solve_p, "cpu")
 def _triangular_solve_cpu(ctx, a, b, **params):
     if _empty(ctx):
         return b
     dtype = ctx.avals_in[0].dtype
     if dtype in dtypes.narrow_float_dtypes:  # XLA would round every partial sum
-        wide = np.dtype(np.float32)
-        avals = dict(
-            avals_in=[v.update(dtype=wide) for v in ctx.avals_in], avals_out=[ctx.avals_out[0].update(dtype=wide)]
-        )
-        x = _triangular_solve_cpu(ctx.replace(**avals), ctx.convert(a, wide), ctx.convert(b, wide), **params)
-        return ctx.convert(x, dtype)
+        return _triangular_solve_in_float32(_triangular_solve_cpu, ctx, a, b, params)
     if dtype.itemsize == 2:  # LAPACK has no 16-bit floats; XLA expands the loop itself
         return _triangular_solve(ctx, a, b, **params)
     a = _conjugated(ctx, a, params["conjugate_a"] and not params["transpose_a"])
