@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bedrax import lax
-from bedrax.autodiff import checkpoint, grad, jvp, linear_transpose, linearize, vjp
+from bedrax.autodiff import checkpoint, custom_jvp, grad, jvp, linear_transpose, linearize, vjp
 from bedrax.batching import vmap
 from bedrax.core import config
 from bedrax.core.avals import aval_of
@@ -336,6 +336,70 @@ def test_batch_over_a_mesh_axis():
         vmap(f, spmd_axis_name="x")(batch)
     with pytest.raises(ValueError, match="a batch of 3 is to be cut into 2 parts"):
         vmap(f, spmd_axis_name="y")(np.stack([A] * 3))
+
+
+def test_gradients_of_equal_blocks_that_a_spec_puts_together():
+    ct = np.arange(24.0).reshape(8, 3)
+    w = np.ones((2, 3))
+    for f in (lambda w: lax.psum(w, "x"), lambda w: lax.sin(w), lambda w: lax.psum(lax.mul(w, w), ("x", "y"))):
+        results = []
+        for check_vma in (True, False):
+            whole = over(f, P(), P("x"), check_vma=check_vma)
+            (back,) = vjp(whole, w)[1](ct)
+            assert whole(w).shape == (8, 3)
+            results.append(back)
+        np.testing.assert_allclose(*results, rtol=1e-6)
+    np.testing.assert_array_equal(vjp(over(lambda w: w, P(), P("x")), w)[1](ct)[0], ct.reshape(4, 2, 3).sum(0))
+
+
+def test_a_tangent_that_is_equal_where_its_result_is_not():
+    @custom_jvp
+    def with_rule(x, w):
+        return lax.add(lax.mul(x, 0.0), w)
+
+    with_rule.defjvp(lambda primals, tangents: (with_rule(*primals), lax.mul(tangents[1], 3.0)))
+
+    def twice(x, w):
+        return lax.scan(lambda c, _: (with_rule(c, w), None), x, None, length=2)[0]
+
+    x, w, ct = np.ones(8), np.ones(2), np.arange(8.0)
+    for f in (with_rule, twice):
+        whole = over(f, (P("x"), P()), P("x"))
+        np.testing.assert_array_equal(vjp(whole, x, w)[1](ct)[1], 3 * ct.reshape(4, 2).sum(0))
+
+
+@pytest.mark.parametrize("check_vma", [True, False])
+def test_gradients_of_a_batch_over_a_mesh_axis(check_vma):
+    def in_calls(w, a):
+        w = jit(lambda w: lax.mul(w, w))(w)
+        a = lax.scan(lambda c, _: (lax.mul(c, w), None), a, None, length=2)[0]
+        return lax.cond(lax.gt(lax.reduce_sum(w, (0,)), 0.0), lambda: lax.add(a, w), lambda: lax.full_like(a, 0))
+
+    w = np.linspace(1, 2, 6)
+    batch = np.stack([A, -A])
+    for f in (lax.mul, lambda w, a: lax.psum(lax.mul(w, a), "x"), lambda w, a: lax.sin(w), in_calls):
+        rowwise = lambda w, a, f=f: vmap(f, (None, 0))(w, a)
+        whole = over(rowwise, (P(), P("x")), P("x"), check_vma=check_vma)
+
+        def total(w, spmd, whole=whole):
+            return lax.reduce_sum(lax.sin(vmap(whole, (None, 0), spmd_axis_name=spmd)(w, batch)), (0, 1, 2))
+
+        np.testing.assert_allclose(grad(total)(w, "y"), grad(total)(w, None), rtol=1e-5)
+
+
+@pytest.mark.parametrize("check_vma", [True, False])
+def test_a_batch_is_whole_where_a_collective_needs_it(check_vma):
+    batch = np.stack([A, 3 * A])
+    collectives = (
+        lambda a: lax.psum(a, "batch"),
+        lambda a: lax.psum(a, "y"),
+        lambda a: lax.reduce_sum(lax.all_gather(a, "batch"), (0,)),
+        lambda a: lax.mul(a, lax.convert_element_type(lax.axis_index("batch"), A.dtype)),
+    )
+    for collective in collectives:
+        f = over(collective, P("x"), P("x"), check_vma=check_vma)
+        want = vmap(f, axis_name="batch")(batch)
+        np.testing.assert_allclose(vmap(f, axis_name="batch", spmd_axis_name="y")(batch), want)
 
 
 def test_types_print_the_axes_over_which_values_vary():

@@ -56,6 +56,7 @@ class AxisData(NamedTuple):
       size: the number of elements.
       spmd_name: the mesh axes that the axis is spread over (`spmd_axis_name`), or None.
       split: the split of this axis in types, as of an array with this axis alone; None: not split.
+      varying: the manual mesh axes that the axis is spread over, inside a program of blocks: all values vary over them.
 
     Examples:
 
@@ -68,6 +69,7 @@ class AxisData(NamedTuple):
     size: Any
     spmd_name: Any = None
     split: Any = None
+    varying: frozenset[Any] = frozenset()
 
 
 def to_axis(x: Any, dim: int | None, size: int, position: int) -> Any:

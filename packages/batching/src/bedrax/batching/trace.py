@@ -30,6 +30,7 @@ from bedrax.core.tracing import (
     entered,
     extend_axes,
     inputs_of,
+    pvary_p,
     set_trace,
 )
 from bedrax.core.typing import ArrayLike
@@ -91,8 +92,10 @@ def unmapped_aval(size: int, dim: int | None, aval: AbstractToken | ShapedArray)
 
 
 def _batch_type(axis: AxisData, dim: int | None, aval: AbstractToken | ShapedArray) -> AbstractToken | ShapedArray:
-    """The type of a batch of elements, which is split as the mapped axis is."""
+    """The type of a batch of elements, which is split, and varies, as the mapped axis does."""
     batch = unmapped_aval(axis.size, dim, aval)
+    if axis.varying and aval.is_array:
+        batch = batch.update(vma=batch.vma | axis.varying)
     if axis.split is None or dim is None or not aval.is_array:
         return batch
     split = axis.split.update(spec=axis.split.spec.update((None,) * aval.ndim)) if aval.split is None else aval.split
@@ -138,6 +141,8 @@ class BatchTrace(Trace):
                 table = axis_rules
             elif not active and holds_axis(prim, params, name):
                 table = batch_rules
+        if table is None and self.axis.varying and programs[prim](params):
+            table = batch_rules  # the types in its programs do not have these axes
         saved = current.trace
         current.trace = self.parent
         try:
@@ -256,6 +261,8 @@ def batch_jaxpr(jaxpr: Jaxpr, axis: AxisData, dims: tuple[Any, ...], out: Any = 
     def batched(*vals):
         flat = lambda *xs: (eval_jaxpr(jaxpr, jaxpr.consts, *xs), None)
         outs, out_dims, _ = batch_flat_with_aux(flat, axis, vals, dims)
+        if axis.varying:
+            outs = [pvary_p.bind(x, axes=axis.varying) if aval_of(x).is_array else x for x in outs]
         if out is None:
             return outs, tuple(out_dims)
         wanted = [0 if f else d for d, f in zip(out_dims, itertools.repeat(True) if out is True else out)]

@@ -16,7 +16,7 @@ from bedrax.core.signatures import signature_of
 from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name, of_a_trace
 from bedrax.core.typing import Decorator, P, R
-from bedrax.parallel import explicit, meshes, rules  # noqa: F401  (rules: the primitive's rows)
+from bedrax.parallel import explicit, meshes, rules
 from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh
 from bedrax.parallel.primitives import block_split, inside, manual_sizes, names_in, parts_of, shard_map_p
 from bedrax.parallel.specs import Infer, PartitionSpec, axes_of
@@ -271,6 +271,9 @@ def _traced(
         _check_spec("out_specs", spec, len(aval.shape), where, manual, name)
         if check_vma:
             _check_equal(aval, spec, manual, name)
+    if check_vma:
+        with inside(params):
+            program = rules.varying_results(program, results)
     params.update(jaxpr=program, in_specs=(PartitionSpec(),) * len(consts) + own, out_specs=results)
     return _Traced(consts, params, out_tree)
 

@@ -26,12 +26,12 @@ from bedrax.autodiff.tables import (
 )
 from bedrax.batching.tables import batch_rules
 from bedrax.batching.trace import batch_jaxpr
-from bedrax.core import staging
+from bedrax.core import passes, staging
 from bedrax.core.avals import aval_of
 from bedrax.core.dead_code import kept
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, run
-from bedrax.core.tracing import varying_axes
+from bedrax.core.tracing import pvary_p, varying_axes
 from bedrax.lax import div, psum, reshape
 from bedrax.lax.axes import insert
 from bedrax.lax.primitives.collectives import cast
@@ -45,8 +45,12 @@ def _bind(params: dict, program: Jaxpr, args: Sequence[Any], in_specs: Sequence,
     """Bind a derived program. Tracers that its rules closed over become arguments that are equal on all devices."""
     program, consts = staging.close_over(program, every=False)
     in_specs = (PartitionSpec(),) * len(consts) + tuple(in_specs)
+    out_specs = tuple(out_specs)
+    if params["check_vma"]:
+        with inside(params):
+            program = varying_results(program, out_specs)
     return shard_map_p.bind(
-        *consts, *args, **{**params, "jaxpr": program, "in_specs": in_specs, "out_specs": tuple(out_specs)}
+        *consts, *args, **{**params, "jaxpr": program, "in_specs": in_specs, "out_specs": out_specs}
     )
 
 
@@ -65,6 +69,19 @@ def _jvp(primals, tangents, **params):
     )
     n = len(active_out)
     return out[:n], spread(out[n:], active_out, out[:n])
+
+
+@cached
+def varying_results(program: Jaxpr, specs: tuple[PartitionSpec, ...]) -> Jaxpr:
+    """A program whose results vary, by their types, over the axes in their specs. Blocks that are equal are cast.
+
+    The cotangents of the blocks differ: that of the value is their sum, which is the transpose of the cast.
+    """
+    more = [frozenset(names_in(s)) - varying_axes(a) for a, s in zip(program.out_avals, specs, strict=True)]
+    if not any(more):
+        return program
+    cast_each = lambda *xs: [pvary_p.bind(x, axes=n) for x, n in zip(run(program, *xs), more, strict=True)]
+    return staging.program_of(cast_each, program.in_avals, program.debug_info)
 
 
 # ---- programs in two parts
@@ -256,6 +273,17 @@ def _shared(program: Jaxpr, scope: tuple, ct_specs: tuple, left_specs: tuple) ->
 # ---- batching
 
 
+@cached
+def _equal_before(program: Jaxpr, axes: frozenset, dims: tuple) -> Jaxpr:
+    """A program whose arguments vary over `axes`, with those that are not mapped equal there; they are cast."""
+    types = [
+        a.update(vma=a.vma - axes) if d is None and a.is_array else a
+        for a, d in zip(program.in_avals, dims, strict=True)
+    ]
+    cast_all = lambda *xs: [pvary_p.bind(x, axes=axes) if aval_of(x).is_array else x for x in xs]
+    return staging.program_of(lambda *xs: run(program, *cast_all(*xs)), types)
+
+
 @batch_rules.rule(shard_map_p, kind="program")
 def _batch(axis, args, dims, **params):
     manual, mesh = params["manual"], params["mesh"]
@@ -272,20 +300,26 @@ def _batch(axis, args, dims, **params):
             split = split.update(mesh=split.mesh.update_axis_types(kinds))
     if split is axis.split:
         split = None  # the axis is cut into blocks, or is whole inside
-    parts = math.prod(mesh.shape[n] for n in spread_over)
     if used & set(spread_over):
         raise ValueError(
             f"vmap(spmd_axis_name={axis.spmd_name!r}) of a shard_map whose specs name {sorted(used & set(spread_over))}"
             " already: an axis splits the batch, or a dimension of its elements"
         )
+    named = passes.axes_of(params["jaxpr"])
+    if axis.name in named or not named.isdisjoint(spread_over):
+        spread_over = ()  # a collective combines elements of the batch, or devices: each device computes the whole batch
+    parts = math.prod(mesh.shape[n] for n in spread_over)
     if axis.size % parts:
         raise ValueError(
             f"vmap(spmd_axis_name={axis.spmd_name!r}): a batch of {axis.size} is to be cut into {parts} parts, which does"
             " not divide it"
         )
-    own = axis._replace(size=axis.size // parts, split=split)
+    varying = frozenset(spread_over) if params["check_vma"] else frozenset()
+    own = axis._replace(size=axis.size // parts, split=split, varying=axis.varying | varying)
     with inside(params):
         program, out_dims = batch_jaxpr(params["jaxpr"], own, tuple(dims), bool(spread_over) or None)
+        if varying:
+            program = _equal_before(program, varying, tuple(dims))
 
     def with_batch(spec, d):
         if d is None:

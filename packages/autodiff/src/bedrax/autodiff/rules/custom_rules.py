@@ -21,7 +21,7 @@ from bedrax.core import staging
 from bedrax.core.avals import aval_of
 from bedrax.core.errors import UnexpectedTracerError
 from bedrax.core.ir import Var, run
-from bedrax.core.tracing import varying_axes
+from bedrax.core.tracing import pvary_p, varying_axes
 from bedrax.lax.primitives import custom_rules as p
 from bedrax.lax.primitives.collectives import psum
 
@@ -52,7 +52,14 @@ def _own_arguments(what: str, primals, tangents, num_consts: int) -> tuple:
 @jvp_rules.rule(p.custom_jvp_call_p)
 def _custom_jvp(primals, tangents, *, rule, num_consts=0, **_):
     primals, tangents = _own_arguments("custom_jvp", primals, tangents, num_consts)
-    return rule.jvp(primals, tangents if rule.symbolic_zeros else list(map(instantiate, tangents)))
+    outs, moved = rule.jvp(primals, tangents if rule.symbolic_zeros else list(map(instantiate, tangents)))
+    return outs, [_varies_as(out, t) for out, t in zip(outs, moved, strict=True)]
+
+
+def _varies_as(out, tangent):
+    """A tangent that varies over the axes over which the result does. The sum of its cotangents is the cast's transpose."""
+    axes = varying_axes(aval_of(out))
+    return pvary_p.bind(tangent, axes=axes) if axes and type(tangent) is not Zero else tangent
 
 
 @split_rules.rule(p.custom_jvp_call_p, p.custom_vjp_call_p, kind="opened")
