@@ -24,6 +24,16 @@ from bedrax.parallel import PartitionSpec as P
 from bedrax.parallel.specs import DuplicateSpecError, check_pspec
 
 
+def test_a_mesh_has_devices():
+    for sizes in ((0,), (2, 0), (-1, 2)):
+        with pytest.raises(ValueError, match="at least 1, got"):
+            AbstractMesh(sizes, ("x", "y")[: len(sizes)])
+    for devices in ([], np.empty((2, 0), object)):
+        with pytest.raises(ValueError, match="needs a device at least"):
+            Mesh(devices, ("x", "y")[: np.ndim(devices)])
+    assert Mesh(np.empty((), object), ()).empty
+
+
 def test_mesh_of_any_devices():
     mesh = Mesh(np.arange(6).reshape(2, 3), ("x", "y"), (AxisType.Auto, AxisType.Explicit))
     assert dict(mesh.shape) == {"x": 2, "y": 3} and mesh.size == 6

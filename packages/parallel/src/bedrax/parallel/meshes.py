@@ -99,14 +99,14 @@ def axis_lengths(sizes: Any) -> tuple[int, ...]:
 
     Raises:
       TypeError: they are not a sequence of integers.
-      ValueError: one is negative.
+      ValueError: one is zero or negative.
     """
     try:
         found = tuple([operator.index(n) for n in sizes])
     except TypeError:
         raise TypeError(f"the sizes of mesh axes are a sequence of integers, got {sizes!r}") from None
-    if any(n < 0 for n in found):
-        raise ValueError(f"the size of a mesh axis is not negative, got {found}")
+    if any(n < 1 for n in found):
+        raise ValueError(f"the size of a mesh axis is at least 1, got {found}")
     return found
 
 
@@ -290,7 +290,7 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
     """An array of devices with named axes; also a context manager that makes it the current mesh.
 
     Args:
-      devices: array (or nested sequence) of devices.
+      devices: array (or nested sequence) of devices, one at least.
       axis_names: one name per axis of it.
       axis_types: an `AxisType`, or one per axis; all `Auto` if not given.
 
@@ -320,6 +320,8 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
                     f" {axis_names}",
                 )
             )
+        if not array.size:
+            raise ValueError(f"Mesh needs a device at least, got devices of shape {array.shape} for {axis_names}")
         array.flags.writeable = False
         self.devices = array
         self.axis_names: tuple[Any, ...] = axis_names
