@@ -18,6 +18,7 @@ from bedrax.core.avals import ShapeDtypeStruct
 from bedrax.core.tracing import Tracer
 from bedrax.parallel import Mesh, PartitionSpec
 from bedrax.xla_backend import dlpack
+from bedrax.xla_backend.layout import Format
 
 PROGRAMS = Path(__file__).with_name("programs")
 
@@ -90,6 +91,18 @@ def test_deletion():
     for use in (np.asarray, repr, copy.copy, lambda a: a.addressable_shards, xla.device_put):
         with pytest.raises(RuntimeError, match=r"type float32\[4\] is used after it was deleted"):
             use(x)
+    with pytest.raises(RuntimeError, match="after it was deleted"):
+        x.addressable_data(0)
+
+
+def test_the_format_of_a_deleted_array_has_no_layout():  # reading it ended the process
+    x = xla.device_put(np.ones((2, 2), np.float32))
+    where, committed = x.format, xla.device_put(x, xla.devices()[0])
+    x.delete()
+    committed.delete()
+    assert where.layout is not None and x.format == Format(None, where.sharding)
+    with pytest.raises(RuntimeError, match="after it was deleted"):
+        xla.jit(lambda x: x, in_shardings=where)(committed)
 
 
 def test_device_put_and_get_of_trees():

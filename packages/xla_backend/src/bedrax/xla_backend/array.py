@@ -22,6 +22,7 @@ from bedrax.xla_backend import dlpack, placement
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import (
     ArrayImpl,
+    any_layout_of,
     check_of_parts,
     device_of,
     is_committed,
@@ -180,6 +181,18 @@ def _device(self):
     return next(iter(sharding.device_set)) if sharding.num_devices == 1 else sharding
 
 
+def _format_of(self) -> Format:
+    """The layout, which is None if the array was deleted, and the sharding."""
+    layout = any_layout_of(self)
+    return Format(None if layout is None else Layout.from_pjrt_layout(layout), sharding_of(self))
+
+
+def _addressable_data(self, index: int):
+    """The shard on the device at a position among this process's devices of the sharding."""
+    check_alive(self)
+    return parts_of(self)[index]
+
+
 def _set_item(self, i, x):
     raise TypeError(
         coded(
@@ -235,12 +248,12 @@ _METHODS: dict[str, Any] = {
     "committed": property(is_committed, doc="Whether the array must stay on its devices."),
     "device": property(_device, doc="The device, or the sharding if there are several."),
     "devices": lambda self: sharding_of(self).device_set,
-    "format": property(lambda self: Format(Layout.from_pjrt_layout(self._pjrt_layout), sharding_of(self))),
+    "format": property(_format_of),
     "is_fully_addressable": property(lambda self: sharding_of(self).is_fully_addressable),
     "is_fully_replicated": property(lambda self: sharding_of(self).is_fully_replicated),
     "addressable_shards": property(addressable_shards),
     "global_shards": property(global_shards),
-    "addressable_data": lambda self, index: parts_of(self)[index],
+    "addressable_data": _addressable_data,
     "_value": property(host_value),
     "_check_and_rearrange": check_of_parts(placement.check_and_rearrange),
     "__array__": _to_array,
@@ -281,5 +294,5 @@ def install() -> None:
     """Complete the class. Called once, at import of the package."""
     for name, value in _METHODS.items():
         setattr(ArrayImpl, name, value)
-    for name in ("item", "tolist", "tobytes", "copy_to_host_async", "to_device"):
+    for name in ("item", "tolist", "tobytes", "copy_to_host_async", "to_device", "addressable_data"):
         getattr(ArrayImpl, name).__name__ = name

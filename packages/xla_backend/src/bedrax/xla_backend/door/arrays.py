@@ -23,12 +23,17 @@ wait_for: Any = ArrayImpl.block_until_ready
 devices_of: Final = attrgetter("_internal_device_list")  # of any sharding
 
 
+def any_layout_of(x: Any) -> Any:
+    """jaxlib's layout of an array, or None if it was deleted: to read the field would end the process."""
+    return None if x.is_deleted() else x._pjrt_layout
+
+
 def layout_of(x: Any) -> Any:
-    """jaxlib's layout of an array, or None if it is row-major."""
+    """jaxlib's layout of an array, or None if it is row-major, or was deleted."""
     ndim = x.aval.ndim
-    if ndim < 2 or x.is_deleted():
+    found = None if ndim < 2 else any_layout_of(x)
+    if found is None:
         return None
-    found = x._pjrt_layout
     return None if tuple(found._xla_layout().minor_to_major()) == tuple(range(ndim - 1, -1, -1)) else found
 
 
