@@ -59,15 +59,27 @@ text = h.lower(xla.device_put(value, split)).as_text()
 assert "sdy.sharding_constraint" in text and '[{}, {"b"}]' in text, text
 np.testing.assert_array_equal(np.asarray(h(xla.device_put(value, split))), 2 * value * value)
 
+# The parts of an array may be over meshes of one device.
+pair = NamedSharding(make_mesh((2,), ("p",), (AxisType.Auto,)), P("p"))
+ones = [make_mesh((1,), ("q",), (AxisType.Auto,), devices=[d]) for d in devices[:2]]
+halves = [xla.device_put(value[4 * i : 4 * i + 4], NamedSharding(m, P("q"))) for i, m in enumerate(ones)]
+for parts in (halves, halves[::-1]):
+    made = xla.make_array_from_single_device_arrays((8, 4), pair, parts)
+    np.testing.assert_array_equal(made, value)
+    np.testing.assert_array_equal(lax.neg(made), -value)
+
 z = xla.device_put(np.ones(3, np.float32), devices[3])
 assert lax.sin(z).devices() == {devices[3]}
 assert lax.add(z, np.float32(1)).devices() == {devices[3]}
 assert xla.device_put(z, devices[1]).devices() == {devices[1]}
+stacked = xla.device_put_sharded([np.full(2, i, np.float32) for i in range(8)], devices)
+np.testing.assert_array_equal(np.asarray(stacked)[:, 0], np.arange(8))
 for action, message in (
     (lambda: lax.add(z, xla.device_put(np.ones(3, np.float32), devices[2])), "incompatible devices"),
     (lambda: xla.device_put(np.ones(3), NamedSharding(mesh, P("a"))), "is not a multiple of 2"),
     (lambda: xla.device_put(np.ones(3), NamedSharding(mesh, P("a", "b"))), "rank"),
     (lambda: NamedSharding(mesh, P("a")).devices_indices_map((3,)), "is not a multiple of 2"),
+    (lambda: xla.make_array_from_single_device_arrays((8, 4), pair, [stacked] * 2), "a part is on one device"),
     (lambda: NamedSharding(mesh, P("a")).addressable_devices_indices_map((3,)), "is not a multiple of 2"),
 ):
     try:
@@ -76,5 +88,10 @@ for action, message in (
         assert message in str(error), error
     else:
         raise AssertionError(message)
-stacked = xla.device_put_sharded([np.full(2, i, np.float32) for i in range(8)], devices)
-np.testing.assert_array_equal(np.asarray(stacked)[:, 0], np.arange(8))
+for made in (xla.make_array_from_callback, xla.make_array_from_single_device_arrays):
+    try:
+        made((8, 4), None, halves)
+    except TypeError as error:
+        assert "None has no sharding over devices" in str(error), error
+    else:
+        raise AssertionError(made)

@@ -47,6 +47,7 @@ from bedrax.xla_backend.layout import Format, Layout
 from bedrax.xla_backend.sharding import (
     GSPMDSharding,
     NamedSharding,
+    Sharding,
     SingleDeviceSharding,
     is_place,
     make_single_device_sharding,
@@ -487,10 +488,7 @@ def make_array_from_callback(
     """
     shape = tuple(shape)
     dtype = None if dtype is None else dtypes.explicit_dtype(dtype, "make_array_from_callback")
-    where = resolve(sharding, "sharding of make_array_from_callback", avals.ShapeDtypeStruct(shape, np.bool_))
-    sharding = where.sharding if type(where) is Format else where
-    if sharding is None:
-        raise ValueError(f"make_array_from_callback: {where} has no sharding; write Format(layout, sharding)")
+    where, sharding = _place_of_parts(sharding, "make_array_from_callback", shape)
     parts, cache = [], {}
     for device, index in sharding.addressable_devices_indices_map(shape).items():
         key = tuple((s.start, s.stop) for s in index)
@@ -502,6 +500,18 @@ def make_array_from_callback(
         raise ValueError("make_array_from_callback: give dtype, as this process has no device of the sharding")
     made = make_array_from_single_device_arrays(shape, sharding, parts, dtype=dtype)
     return made if where is sharding else device_put(made, where)
+
+
+def _place_of_parts(where: Any, what: str, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """The place of an array that is made of its shards, and the sharding in it."""
+    place = resolve(where, f"sharding of {what}", avals.ShapeDtypeStruct(shape, np.bool_))
+    sharding = place.sharding if type(place) is Format else place
+    if not isinstance(sharding, Sharding):
+        raise TypeError(
+            f"{what}: {where!r} has no sharding over devices; give a sharding, or a Format(layout, sharding) to"
+            " make_array_from_callback"
+        )
+    return place, sharding
 
 
 def make_array_from_single_device_arrays(
@@ -541,12 +551,10 @@ def make_array_from_single_device_arrays(
                 " one first, with device_put(x, device)"
             )
     shape = tuple(shape)
-    sharding = resolve(
-        sharding, "sharding of make_array_from_single_device_arrays", avals.ShapeDtypeStruct(shape, np.bool_)
-    )
-    if type(sharding) is Format:
+    where, sharding = _place_of_parts(sharding, "make_array_from_single_device_arrays", shape)
+    if where is not sharding:
         raise ValueError(
-            f"make_array_from_single_device_arrays takes a sharding, got {sharding}: the layout is that of the arrays"
+            f"make_array_from_single_device_arrays takes a sharding, got {where}: the layout is that of the arrays"
         )
     if dtype is None:
         if not arrays:
@@ -598,10 +606,14 @@ def check_and_rearrange(arrays: Sequence[Any], sharding: Any, aval: ShapedArray)
     """Check the shards of an array, and order them as the sharding does.
 
     Raises:
-      ValueError: shards are missing, on other devices, or have the wrong shape or dtype.
+      ValueError: shards are missing, on other devices or several, or have the wrong shape or dtype.
     """
-    devices = [device_of(sharding_of(a)) for a in arrays]
     wanted = sharding._addressable_device_assignment
+    places = [sharding_of(a)._device_assignment for a in arrays]
+    for a, place in zip(arrays, places, strict=True):
+        if len(place) != 1:
+            raise ValueError(f"a part is on one device; got one of shape {a.aval.shape}, placed by {sharding_of(a)}")
+    devices = [device for (device,) in places]
     if len(arrays) != len(wanted):
         raise ValueError(
             f"the sharding has {len(wanted)} devices of this process, which need one part each; got {len(arrays)} parts"
@@ -846,6 +858,7 @@ def _check_placed(x: Any, place: Any, who: Callable[[], str]) -> None:
             " leave its in_shardings out"
         )
     if layout is not None and type(x) is ArrayImpl:
+        check_alive(x)
         found = Layout.from_pjrt_layout(x._pjrt_layout)
         if layout is Layout.AUTO:
             raise ValueError(
