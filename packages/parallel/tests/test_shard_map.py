@@ -402,6 +402,22 @@ def test_a_batch_is_whole_where_a_collective_needs_it(check_vma):
         np.testing.assert_allclose(vmap(f, axis_name="batch", spmd_axis_name="y")(batch), want)
 
 
+def test_positions_along_an_axis_are_integers():
+    for collective in (
+        lambda a: lax.ppermute(a, "x", [(0.5, 1)]),
+        lambda a: lax.pshuffle(a, "x", [0, 1, 2, 3.0]),
+        lambda a: lax.pbroadcast(a, "x", 0.5),
+        lambda a: lax.psum(a, "x", axis_index_groups=[[0.0, 1.0, 2.0, 3.0]]),
+        lambda a: lax.all_gather(a, "x", axis=None),
+        lambda a: lax.psum_scatter(a, "x", scatter_dimension=0.5),
+        lambda a: lax.all_to_all(a, "x", 0, 0.5),
+    ):
+        with pytest.raises(TypeError, match="must be an integer, got"):
+            over(collective, P("x"), P("x"))(A)
+    with pytest.raises(ValueError, match="scatter_dimension is 0, which is out of range: there are 0 axes"):
+        over(lambda a: lax.psum_scatter(lax.reduce_sum(a, (0, 1)), "x"), P("x"), P())(A)
+
+
 def test_types_print_the_axes_over_which_values_vary():
     printed = []
 

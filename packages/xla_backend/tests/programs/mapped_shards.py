@@ -93,6 +93,18 @@ def collectives():
             if n not in (5, 6):  # extrema have no derivative
                 ct = rng.standard_normal(mapped(A).shape).astype(np.float32)
                 check(lambda v: vjp(wide(mapped), v)[1](ct)[0], A)
+    check(
+        over(lambda v: lax.psum_scatter(lax.gt(v, 0.0), "x", tiled=True), P(None, "x"), P("x")), A
+    )  # booleans are counted
+    for axis in (0, 1):  # no elements along the axis
+        empty = A[:0] if axis == 0 else A[:, :0]
+        for f in (
+            lambda v: lax.all_gather(v, "x", axis=axis, tiled=True),
+            lambda v: lax.psum_scatter(v, "x", scatter_dimension=axis, tiled=True),
+            lambda v: lax.all_to_all(v, "x", axis, 1 - axis, tiled=True),
+        ):
+            mapped = over(f, P(), P("x"), check_vma=False)
+            check(lambda v: vjp(mapped, v)[1](mapped(v))[0], empty)
 
 
 def derivatives():
@@ -392,6 +404,15 @@ def keys_and_factorizations():
 
     def folded(k):  # one key for all, which each device makes its own
         return lax.broadcast_in_dim(random.uniform(random.fold_in(k, lax.axis_index("x"))), (1,), ())
+
+    for combine in (lax.psum, lax.pmax, lax.psum_scatter):
+        for spec in (P("x"), P("y")):
+            try:
+                over(lambda k: combine(k, "x"), spec, P("x"))(keys)
+            except TypeError as error:
+                assert "does not accept dtype key" in str(error), error
+            else:
+                raise AssertionError(combine)
 
     each = np.array([random.uniform(random.fold_in(keys[0], i)) for i in range(4)])
     close(jit(over(folded, P(), P("x")))(keys[0]), each)

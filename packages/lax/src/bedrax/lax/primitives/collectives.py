@@ -9,12 +9,13 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from bedrax import lax, pytree
-from bedrax.core import dtypes, offers, tracing
+from bedrax.core import dims, dtypes, offers, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of, scalar_aval
 from bedrax.core.tables import families_on_bases, named_axes, print_rules, varying_rules
 from bedrax.core.tracing import Position, Primitive, Tracer, current, pvary_p
 from bedrax.core.tracing import axis_size as _axis_size
+from bedrax.lax.elementwise_kinds import check_numbers
 
 families_on_bases.add("collectives")
 
@@ -60,12 +61,20 @@ def _same(aval, *, axes, **_):
     return aval.strip_weak_type()
 
 
+def _reduction(name: str, equal: bool = False) -> Primitive:
+    def shape_rule(aval, **params):
+        check_numbers(name, aval)
+        return _same(aval, **params)
+
+    return _collective(name, shape_rule, "axes", equal)
+
+
 # params: axes (a tuple of names), axis_index_groups
-psum_p: Final = _collective("psum", _same, "axes")
-pmax_p: Final = _collective("pmax", _same, "axes", equal=True)
-pmin_p: Final = _collective("pmin", _same, "axes", equal=True)
+psum_p: Final = _reduction("psum")
+pmax_p: Final = _reduction("pmax", equal=True)
+pmin_p: Final = _reduction("pmin", equal=True)
 # The sum over axes that types record as varying: it is linear, and its transpose is `pvary`, not a sum.
-psum_invariant_p: Final = _collective("psum_invariant", _same, "axes", equal=True)
+psum_invariant_p: Final = _reduction("psum_invariant", equal=True)
 print_rules.add(pvary_p, lambda params: {"axes": tuple(sorted(params["axes"], key=str))})
 
 
@@ -154,6 +163,7 @@ all_gather_invariant_p: Final = _collective("all_gather_invariant", _gathered, e
 
 
 def _scattered(aval, *, scatter_dimension, axis_name, axis_index_groups, axis_size, tiled):
+    check_numbers("psum_scatter", aval)
     shape = list(aval.shape)
     n = shape[scatter_dimension]
     if tiled:
@@ -209,7 +219,7 @@ axis_index_p: Final = _collective(
 def _groups(axis_index_groups, axis_name) -> tuple | None:
     if axis_index_groups is None:
         return None
-    groups = tuple(map(tuple, axis_index_groups))
+    groups = tuple([tuple([dims.integer(i, "an index in axis_index_groups") for i in g]) for g in axis_index_groups])
     if len({len(g) for g in groups}) > 1:
         raise ValueError(f"axis_index_groups have one length, got {list(map(len, groups))}")
     if sorted(i for g in groups for i in g) != list(range(_size(axis_name))):
@@ -237,8 +247,9 @@ def _one_name(axis_name):
 
 def _place(what: str, axis: int, rank: int) -> int:
     """An axis of an array as a position."""
+    axis = dims.integer(axis, what)
     if not -rank <= axis < rank:
-        raise ValueError(f"{what} is {axis}, which the array does not have: there are {rank}, 0 to {rank - 1}")
+        raise ValueError(f"{what} is {axis}, which is out of range: there are {rank} axes, counted from 0")
     return axis % rank
 
 
@@ -394,7 +405,7 @@ def ppermute(x: Any, axis_name: Hashable, perm: Sequence[tuple[int, int]]) -> An
       Array([7, 5, 6], dtype=int32)
     """
     axis_name = _one_name(axis_name)
-    perm = tuple((int(s), int(d)) for s, d in perm)
+    perm = tuple((dims.integer(s, "an index in perm"), dims.integer(d, "an index in perm")) for s, d in perm)
     if len({s for s, _ in perm}) != len(perm) or len({d for _, d in perm}) != len(perm):
         raise ValueError(f"ppermute: each index sends and receives at most once, got perm={perm}")
     size = _size(axis_name)
@@ -424,6 +435,7 @@ def pshuffle(x: Any, axis_name: Hashable, perm: Sequence[int]) -> Any:
       Array([7, 5, 6], dtype=int32)
     """
     size = _size(_one_name(axis_name))
+    perm = [dims.integer(i, "pshuffle: an index in perm") for i in perm]
     if sorted(perm) != list(range(size)):
         raise ValueError(
             f"pshuffle: perm orders the indices 0 to {size - 1} of the axis {axis_name!r}, each once; got {perm}"
@@ -514,7 +526,7 @@ def psum_scatter(
         equal, and the parts do not have the axis.
 
     Returns:
-      A pytree like `x`, of the parts.
+      A pytree like `x`, of the parts. Booleans are counted.
 
     Raises:
       NameError: no axis of this name is in scope.
@@ -530,6 +542,8 @@ def psum_scatter(
     size = _size(axis_name, groups)
 
     def scatter(leaf):
+        if aval_of(leaf).dtype == np.bool_:
+            leaf = lax.convert_element_type(leaf, dtypes.default_int_dtype())
         return reduce_scatter_p.bind(
             _combined(leaf, _names(axis_name), "psum_scatter"),
             scatter_dimension=_place("psum_scatter: scatter_dimension", scatter_dimension, len(aval_of(leaf).shape)),
@@ -709,7 +723,7 @@ def pbroadcast(x: Any, axis_name: Hashable, source: int) -> Any:
       >>> jax.vmap(lambda x: lax.pbroadcast(x, "i", 1), axis_name="i")(jnp.array([5, 6, 7]))
       Array([6, 6, 6], dtype=int32)
     """
-    n = _size(axis_name)
+    n, source = _size(axis_name), dims.integer(source, "pbroadcast: source")
     if not 0 <= source < n:
         raise ValueError(f"pbroadcast: source={source} is not an index of the axis {axis_name!r} of size {n}")
     return pytree.tree_map(lambda leaf: lax.index_in_dim(all_gather(leaf, axis_name), source, 0, keepdims=False), x)
