@@ -193,6 +193,14 @@ def test_dataclass_fields_that_are_dropped_or_not_init(tu):
             ValueError,
             "register_dataclass: ['y'] of Cls are in both data_fields and meta_fields; choose one.",
         ),
+        *[
+            (
+                {"data_fields": [], "meta_fields": [], name: ["x", "y", "x"]},
+                ValueError,
+                f"register_dataclass: {name} has ['x'] of Cls more than once; name each field once.",
+            )
+            for name in ("data_fields", "meta_fields")
+        ],
     ],
 )
 def test_register_dataclass_errors(tu, kwargs, kind, text):

@@ -206,6 +206,11 @@ def register_dataclass(
     data_fields, meta_fields = tuple(data_fields), tuple(meta_fields)
 
     name = nodetype.__name__
+    for kind, fields in (("data_fields", data_fields), ("meta_fields", meta_fields)):
+        if repeated := sorted({f for f in fields if fields.count(f) > 1}):
+            raise ValueError(
+                f"register_dataclass: {kind} has {repeated} of {name} more than once; name each field once."
+            )
     if twice := [f for f in data_fields if f in meta_fields]:
         raise ValueError(f"register_dataclass: {twice} of {name} are in both data_fields and meta_fields; choose one.")
     if dataclasses.is_dataclass(nodetype):
