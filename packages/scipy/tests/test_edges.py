@@ -156,6 +156,28 @@ def test_densities_of_large_samples_of_short_floats():
     np.testing.assert_allclose(bs.stats.gaussian_kde(sample16)(0.0), st.gaussian_kde(sample)(0.0), rtol=1e-2)
 
 
+def test_chi2_and_gamma_far_in_their_upper_tails():
+    z = np.float32([1, 20, 43, 44, 85, 95, 180, 400])
+    for a in (0.5, 1.0, 3.0, 30.5, 100.0):
+        expected = st.gamma.logsf(z.astype(np.float64), a)
+        close(bs.stats.gamma.logsf(z, a), expected)
+        close(bs.stats.chi2.logsf(2 * z, 2 * a), expected)
+    close(bs.stats.gamma.logsf(np.float32([1e3, 1e6]), 1.0), [-1e3, -1e6])
+    close(bs.stats.gamma.logsf(1e3, 3.0), np.log(1 + 1e3 + 1e6 / 2) - 1e3)
+    close(grad(bs.stats.chi2.logsf)(1000.0, 2.0), -0.5)
+    assert bs.stats.chi2.logsf(np.inf, 3.0) == -np.inf and np.isnan(bs.stats.chi2.logsf(np.nan, 3.0))
+
+
+@pytest.mark.parametrize("df", [0.5, 1.0, 30.0])
+def test_densities_of_numbers_whose_squares_overflow(df):
+    z = np.float32([-3e38, -1e20, 1e-5, 0.3, 1e6, 1e18, 1e30])
+    wide = z.astype(np.float64)
+    close(bs.stats.t.logpdf(z, df), st.t.logpdf(wide, df))
+    close(bs.stats.cauchy.logpdf(z), st.cauchy.logpdf(wide))
+    close(grad(bs.stats.cauchy.logpdf)(1e30) * 1e30, -2)
+    assert bs.stats.t.logpdf(np.inf, df) == -np.inf and grad(bs.stats.t.logpdf)(0.0, df) == 0
+
+
 def test_gumbel_distributions_far_in_their_tails():
     z = np.float32([-300, -80, -20.5, -1, -0.3, 0, 1, 4])
     close(bs.stats.gumbel_l.logcdf(z), st.gumbel_l.logcdf(z.astype(np.float64)))

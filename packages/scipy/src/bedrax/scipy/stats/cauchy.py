@@ -3,7 +3,7 @@
 import math
 
 import bedrax.numpy as jnp
-from bedrax.scipy.stats.families import location_scale
+from bedrax.scipy.stats.families import location_scale, log1p_of_square
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
@@ -57,7 +57,7 @@ logpdf, pdf, cdf, logcdf, sf, logsf, ppf, isf = location_scale(
         Array([1., 0.], dtype=float32)
         """,
     },
-    logpdf=lambda z: -math.log(math.pi) - jnp.log1p(z * z),
+    logpdf=lambda z: -math.log(math.pi) - log1p_of_square(z),
     cdf=lambda z: _tail(-z),
     sf=_tail,
     logcdf=lambda z: jnp.where(z > 0, jnp.log1p(-_tail(z)), jnp.log(_tail(-z))),

@@ -4,6 +4,7 @@ import math
 
 from bedrax.scipy import special
 from bedrax.scipy.stats.families import location_scale
+from bedrax.scipy.stats.gamma import log_gammaincc
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
@@ -47,4 +48,5 @@ logpdf, pdf, cdf, logcdf, sf, logsf = location_scale(
     logpdf=_logpdf,
     cdf=lambda z, df: special.gammainc(df / 2, z / 2),
     sf=lambda z, df: special.gammaincc(df / 2, z / 2),
+    logsf=lambda z, df: log_gammaincc(df / 2, z / 2),
 )

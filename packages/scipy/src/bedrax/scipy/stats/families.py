@@ -50,6 +50,14 @@ def _exp(x):
     return jnp.where(jnp.isnan(x), jnp.nan, jnp.exp(x))
 
 
+def log1p_of_square(x, unit=1):
+    """``log1p(x * x / unit)``, also where the square overflows."""
+    large = abs(x) > jnp.sqrt(unit) / jnp.finfo(x.dtype).eps
+    near = jnp.where(large, 0, x)
+    far = 2 * jnp.log(abs(jnp.where(large, x, 1))) - jnp.log(unit)
+    return jnp.where(large, far, jnp.log1p(near * near / unit))
+
+
 # The formulas of one function from another: the first that is stated is used.
 _DERIVED: dict[str, tuple[tuple[str, Callable[..., Any]], ...]] = {
     "pdf": (("logpdf", _exp),),

@@ -2,10 +2,29 @@
 
 import math
 
+import bedrax.numpy as jnp
 from bedrax.scipy import special
 from bedrax.scipy.stats.families import location_scale
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+
+
+def log_gammaincc(a, x):
+    """``log(gammaincc(a, x))``, also where `gammaincc` underflows.
+
+    There it is a continued fraction: https://dlmf.nist.gov/8.9 (8.9.2).
+    """
+    upper = special.gammaincc(a, x)
+    far = (upper < math.sqrt(jnp.finfo(x.dtype).tiny)) & (x > a)
+    x_far = jnp.where(far, x, 2 * a + 100)  # the fraction has no pole above a
+    fraction = x_far - a + 2 * _TERMS + 1
+    for n in range(_TERMS, 0, -1):
+        fraction = x_far - a + (2 * n - 1) - n * (n - a) / fraction
+    log_far = special.xlogy(a, x_far) - x_far - special.gammaln(a) - jnp.log(fraction)
+    return jnp.where(far, log_far, jnp.log(jnp.where(far, 1, upper)))
+
+
+_TERMS = 24  # of the continued fraction: as many as float64 needs where the function is far below 1
 
 logpdf, pdf, cdf, logcdf, sf, logsf = location_scale(
     __name__,
@@ -41,4 +60,5 @@ logpdf, pdf, cdf, logcdf, sf, logsf = location_scale(
     logpdf=lambda z, a: special.xlogy(a - 1, z) - z - special.gammaln(a),
     cdf=lambda z, a: special.gammainc(a, z),
     sf=lambda z, a: special.gammaincc(a, z),
+    logsf=lambda z, a: log_gammaincc(a, z),
 )

@@ -2,7 +2,7 @@
 
 import bedrax.numpy as jnp
 from bedrax.scipy import special
-from bedrax.scipy.stats.families import location_scale
+from bedrax.scipy.stats.families import location_scale, log1p_of_square
 
 __all__ = ["logpdf", "pdf"]
 
@@ -10,7 +10,7 @@ __all__ = ["logpdf", "pdf"]
 def _logpdf(z, df):
     half = df / 2
     # 1 / B(1/2, df/2) is the normalization; betaln does not cancel for many degrees of freedom.
-    return -special.betaln(0.5, half) - 0.5 * jnp.log(df) - (half + 0.5) * jnp.log1p(z * z / df)
+    return -special.betaln(0.5, half) - 0.5 * jnp.log(df) - (half + 0.5) * log1p_of_square(z, df)
 
 
 logpdf, pdf = location_scale(
