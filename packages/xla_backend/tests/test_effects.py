@@ -6,7 +6,7 @@ import pytest
 import bedrax.xla_backend as xla
 from bedrax import lax
 from bedrax.core import effects
-from bedrax.core.avals import typeof
+from bedrax.core.avals import ShapeDtypeStruct, typeof
 from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Primitive
 from bedrax.xla_backend import compile as compile_module
@@ -149,3 +149,19 @@ def test_a_program_takes_and_returns_tokens_among_arrays(keep_unused):
         compiled(x, token)
     with pytest.raises(NotImplementedError, match="takes or returns a token"):
         export(jitted)(token, x)
+
+
+def test_the_type_of_an_array_in_place_of_an_array_is_named():
+    wanted = ShapeDtypeStruct((2,), np.float32)
+    for call in (
+        lambda: lax.debug_callback(print, wanted),
+        lambda: lax.debug_callback(print, x=wanted),
+        lambda: xla.jit(lambda: lax.debug_callback(print, wanted))(),
+        lambda: lax.sin(wanted),
+        lambda: xla.jit(lax.sin)(wanted),
+        lambda: xla.device_put(wanted),
+    ):
+        with pytest.raises(
+            TypeError, match=r"ShapeDtypeStruct\(shape=\(2,\), dtype=float32\) is the type of an array and has"
+        ):
+            call()

@@ -575,3 +575,9 @@ def abstractify(x: Any) -> AbstractValue:
             dtype = dtypes.canonicalize_dtype(x.dtype, allow_extended_dtype=True)
             return ShapedArray(dims.canonical_shape(x.shape), dtype, getattr(x, "weak_type", False))
         raise
+
+
+def check_value(x: Any) -> None:
+    """Raise TypeError if `x` is the type of an array, where the array is needed."""
+    if isinstance(x, ShapeDtypeStruct):
+        raise TypeError(f"{x} is the type of an array and has no value; give an array of this type")

@@ -11,7 +11,6 @@ import numpy as np
 from bedrax.core import avals, dtypes, errors, offers, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray
-from bedrax.core.public import public
 
 
 class HostArray(Array):
@@ -132,7 +131,7 @@ def to_numpy(x: Any) -> tuple[np.ndarray, bool]:
 
     Raises:
       UnexpectedTracerError: `x` is a tracer whose transformation has ended.
-      TypeError: the elements are not numbers, or `x` is a type without a value.
+      TypeError: the elements are not numbers, or `x` is the type of an array.
     """
     if type(x) is HostArray:
         return x._value, x._weak
@@ -150,6 +149,5 @@ def to_numpy(x: Any) -> tuple[np.ndarray, bool]:
         return to_numpy(aval.dtype.physical_value(x))
     if hasattr(x, "__jax_array__"):
         return to_numpy(x.__jax_array__())
-    if isinstance(x, avals.ShapeDtypeStruct):
-        raise TypeError(public(f"{x!r} has a shape and a dtype and no value: pass an array, or call jax.eval_shape"))
+    avals.check_value(x)
     return np.asarray(x, dtype=aval.dtype), aval.weak_type

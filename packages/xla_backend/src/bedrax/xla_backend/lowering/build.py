@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bedrax.core import dims, dtypes
-from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.avals import ShapedArray, aval_of, check_value
 from bedrax.core.exact import exact
 from bedrax.xla_backend.lowering import types
 from bedrax.xla_backend.lowering.types import ir, tensor_type, type_of
@@ -58,6 +58,7 @@ def array_constant(block: Block, x: Any, aval: ShapedArray) -> Any:
     else:
         if not isinstance(aval.dtype, np.dtype):
             x = aval.dtype.physical_value(x)
+        check_value(x)
         value = np.asarray(x)
         if value.dtype != dtype:
             value = value.astype(dtype)
