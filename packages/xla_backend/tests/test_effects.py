@@ -9,6 +9,7 @@ from bedrax.core import effects
 from bedrax.core.avals import ShapeDtypeStruct, typeof
 from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Primitive
+from bedrax.lax.primitives.callbacks import debug_callback
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend.export import export
 from bedrax.xla_backend.tables import lowering_rules
@@ -154,9 +155,9 @@ def test_a_program_takes_and_returns_tokens_among_arrays(keep_unused):
 def test_the_type_of_an_array_in_place_of_an_array_is_named():
     wanted = ShapeDtypeStruct((2,), np.float32)
     for call in (
-        lambda: lax.debug_callback(print, wanted),
-        lambda: lax.debug_callback(print, x=wanted),
-        lambda: xla.jit(lambda: lax.debug_callback(print, wanted))(),
+        lambda: debug_callback(print, wanted),
+        lambda: debug_callback(print, x=wanted),
+        lambda: xla.jit(lambda: debug_callback(print, wanted))(),
         lambda: lax.sin(wanted),
         lambda: xla.jit(lax.sin)(wanted),
         lambda: xla.device_put(wanted),
