@@ -113,6 +113,23 @@ def test_several_results_and_lower_fun():
         np.testing.assert_allclose(c, np.cos(X), rtol=1e-5, atol=1e-6)
 
 
+def test_lower_fun_of_a_callable_without_hash():
+    class Shifted:
+        __hash__ = None
+
+        def __init__(self, by):
+            self.by = by
+
+        def __call__(self, x):
+            return x + self.by
+
+    prim = Primitive("shifted_without_hash")
+    prim.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(prim, mlir.lower_fun(Shifted(2), multiple_results=False))
+    for size in (2, 3):
+        np.testing.assert_array_equal(jax.jit(prim.bind)(jnp.zeros(size)), np.full(size, 2))
+
+
 def test_lower_fun_of_one_result():
     prim = Primitive("shifted")
     prim.def_abstract_eval(lambda x: x)

@@ -10,7 +10,7 @@ Needed by Equinox (`register_lowering`, `lower_fun`), and by libraries that call
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -309,21 +309,20 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callabl
 
     def rule(ctx, *operands, **params):
         inner = _inner(ctx)
-        wrapped = fun if multiple_results else _as_list(fun)
+        wrapped = fun if multiple_results else _AsList(fun)
         out = inner.lower_fun(wrapped, *operands, avals=inner.avals_in, **params)
         return list(out) if isinstance(out, (list, tuple)) else [out]
 
     return rule
 
 
-_listed: dict[Callable[..., Any], Callable[..., Any]] = {}
+class _AsList(NamedTuple):
+    """A function that returns one array, as one that returns a list. It is equal to others of the same function."""
 
+    fun: Callable[..., Any]
 
-def _as_list(fun: Callable) -> Callable:
-    found = _listed.get(fun)
-    if found is None:
-        found = _listed[fun] = lambda *args, **params: [fun(*args, **params)]
-    return found
+    def __call__(self, *args: Any, **params: Any) -> list[Any]:
+        return [self.fun(*args, **params)]
 
 
 # ---- types, constants, attributes
