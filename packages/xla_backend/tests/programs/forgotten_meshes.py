@@ -8,13 +8,13 @@ import numpy as np
 import bedrax.xla_backend as xla
 from bedrax import lax
 from bedrax.parallel.mapping import shard_map
-from bedrax.parallel.meshes import Mesh, set_mesh
+from bedrax.parallel.meshes import AxisType, Mesh, set_mesh
 from bedrax.parallel.specs import PartitionSpec as P
 from bedrax.xla_backend.sharding import NamedSharding
 
 
-def use():
-    mesh = Mesh(np.array(xla.devices()[:1]), ("only",))
+def use(kind):
+    mesh = Mesh(np.array(xla.devices()[:1]), ("only",), (kind,))
     x = xla.device_put(np.ones(8, np.float32), NamedSharding(mesh, P("only")))
     xla.jit(lambda x: lax.sin(x))(x)
     with mesh:
@@ -25,9 +25,10 @@ def use():
     return weakref.ref(mesh)
 
 
-mesh = use()
-gc.collect()
-assert mesh() is not None  # blocks that are entered again find their contexts
-xla.clear_caches()
-gc.collect()
-assert mesh() is None
+for kind in (AxisType.Auto, AxisType.Explicit):
+    mesh = use(kind)
+    gc.collect()
+    assert mesh() is not None  # blocks that are entered again find their contexts
+    xla.clear_caches()
+    gc.collect()
+    assert mesh() is None, kind

@@ -12,6 +12,7 @@ import enum
 import functools
 import math
 import types
+import weakref
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -564,7 +565,8 @@ class NamedSharding(runtime.NamedShardingBase):
         return NamedSharding, (self.mesh, self.spec, self._memory_kind)
 
 
-_last_used: dict[AbstractMesh, Mesh] = {}  # meshes with explicit axes
+# Meshes with explicit axes, which others keep alive: arrays, users, and the results of `_explicit`.
+_last_used: weakref.WeakValueDictionary[AbstractMesh, Mesh] = weakref.WeakValueDictionary()
 
 
 def on_devices(place: NamedSharding, x: Any) -> NamedSharding:
