@@ -1,5 +1,7 @@
 """`shard_map` of functions whose meaning is known without it: values and derivatives, against that meaning."""
 
+import enum
+
 import numpy as np
 import pytest
 
@@ -400,6 +402,25 @@ def test_a_batch_is_whole_where_a_collective_needs_it(check_vma):
         f = over(collective, P("x"), P("x"), check_vma=check_vma)
         want = vmap(f, axis_name="batch")(batch)
         np.testing.assert_allclose(vmap(f, axis_name="batch", spmd_axis_name="y")(batch), want)
+
+
+def test_names_of_axes_of_any_kind():  # which Python does not compare
+    class Name(enum.Enum):
+        ROWS = 1
+        COLUMNS = 2
+
+    mesh = Mesh(np.arange(8).reshape(4, 2), tuple(Name))
+
+    def f(w, a):
+        position = lax.add(lax.axis_index(Name.ROWS), lax.axis_index(Name.COLUMNS))
+        return lax.psum(lax.mul(lax.mul(w, a), lax.convert_element_type(position, a.dtype)), tuple(Name))
+
+    whole = shard_map(f, mesh=mesh, in_specs=(P(), P(*Name)), out_specs=P())
+    total = lambda w: lax.reduce_sum(whole(w, A), (0, 1))
+    places = np.add.outer(np.arange(4).repeat(2), np.arange(2).repeat(3))
+    np.testing.assert_allclose(grad(total)(2.0), (A * places).sum())
+    with pytest.raises(ValueError, match="by its type it varies there"):
+        shard_map(lambda a: a, mesh=mesh, in_specs=P(*Name), out_specs=P())(A)
 
 
 def test_positions_along_an_axis_are_integers():

@@ -453,7 +453,7 @@ def _block_type(aval: Any, spec: PartitionSpec, sizes: dict, check_vma: bool, na
 def _check_equal(aval: Any, spec: PartitionSpec, manual: Sequence[str], name: Callable) -> None:
     differing = (aval.vma & frozenset(manual)) - frozenset(names_in(spec))
     if differing:
-        axes = ", ".join(map(repr, sorted(differing)))
+        axes = ", ".join(map(repr, sorted(differing, key=str)))
         raise ValueError(
             f"shard_map: out_specs has {spec} for {name()}, which states that it is equal along {axes}, but by its type it"
             f" varies there. Name {axes} in the spec to put the blocks together, or make them equal by psum, pmax or"

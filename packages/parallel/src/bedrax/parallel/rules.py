@@ -302,7 +302,7 @@ def _batch(axis, args, dims, **params):
         split = None  # the axis is cut into blocks, or is whole inside
     if used & set(spread_over):
         raise ValueError(
-            f"vmap(spmd_axis_name={axis.spmd_name!r}) of a shard_map whose specs name {sorted(used & set(spread_over))}"
+            f"vmap(spmd_axis_name={axis.spmd_name!r}) of a shard_map whose specs name {sorted(used & set(spread_over), key=str)}"
             " already: an axis splits the batch, or a dimension of its elements"
         )
     named = passes.axes_of(params["jaxpr"])

@@ -353,7 +353,7 @@ class ManualAxisType:
         object.__setattr__(self, "unreduced_kind", _kind("ManualAxisType", self.unreduced, unreduced_kind))
         for name in ("unreduced", "reduced"):
             if both := self.varying & getattr(self, name):
-                raise ValueError(f"ManualAxisType: the axes {sorted(both)} are both varying and {name}")
+                raise ValueError(f"ManualAxisType: the axes {sorted(both, key=str)} are both varying and {name}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a ManualAxisType is immutable; .update({name}=...) gives another one")

@@ -9,7 +9,10 @@ from bedrax.lax.symbolic_zeros import Zero
 
 linear(p.psum_p, lambda ct, x, **params: [p.psum_p.bind(ct, **params)])
 linear(p.psum_invariant_p, lambda ct, x, *, axes, **_: [pvary_p.bind(ct, axes=frozenset(axes))])
-linear(pvary_p, lambda ct, x, *, axes: [p.psum_invariant_p.bind(ct, axes=tuple(sorted(axes)), axis_index_groups=None)])
+linear(
+    pvary_p,
+    lambda ct, x, *, axes: [p.psum_invariant_p.bind(ct, axes=tuple(sorted(axes, key=str)), axis_index_groups=None)],
+)
 linear(
     p.cast_p,
     lambda ct, x, *, axes, to, src, varying: [

@@ -48,7 +48,7 @@ def _shard_map(ctx, *operands, jaxpr, mesh, in_specs, out_specs, manual, check_v
         )
         types = [element_types.base_aval(a.update(sharding=None)) for a in ctx.avals_in]
         return ctx.lower_fun(in_blocks, *operands, avals=types, **params)
-    numbered = sorted(_numbered(jaxpr) & set(manual))
+    numbered = sorted(_numbered(jaxpr) & set(manual), key=str)
     ordered = sorted((e for e in jaxpr.effects if e in ordered_effects), key=str)
 
     def body(block, arguments):
