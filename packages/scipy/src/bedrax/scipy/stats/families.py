@@ -20,6 +20,7 @@ from bedrax import lax
 from bedrax.core.array import Array
 from bedrax.core.defining import REQUIRED, named, taking, with_example
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.scipy.defining import floats, widened
 
 _WHAT = {
@@ -50,7 +51,7 @@ def _exp(x):
     return jnp.where(jnp.isnan(x), jnp.nan, jnp.exp(x))
 
 
-def log1p_of_square(x, unit=1):
+def log1p_of_square(x: Array, unit: ArrayLike = 1) -> Array:
     """``log1p(x * x / unit)``, also where the square overflows."""
     large = abs(x) > jnp.sqrt(unit) / jnp.finfo(x.dtype).eps
     near = jnp.where(large, 0, x)

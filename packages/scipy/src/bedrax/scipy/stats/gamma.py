@@ -3,13 +3,14 @@
 import math
 
 import bedrax.numpy as jnp
+from bedrax.core.array import Array
 from bedrax.scipy import special
 from bedrax.scipy.stats.families import location_scale
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
 
-def log_gammaincc(a, x):
+def log_gammaincc(a: Array, x: Array) -> Array:
     """``log(gammaincc(a, x))``, also where `gammaincc` underflows.
 
     There it is a continued fraction: https://dlmf.nist.gov/8.9 (8.9.2).

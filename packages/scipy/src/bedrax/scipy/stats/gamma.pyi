@@ -23,6 +23,12 @@ def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
       Array([0.08000001, 0.323     ], dtype=float32)
     """
 
+def log_gammaincc(a: Array, x: Array) -> Array:
+    """``log(gammaincc(a, x))``, also where `gammaincc` underflows.
+
+    There it is a continued fraction: https://dlmf.nist.gov/8.9 (8.9.2).
+    """
+
 def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the probability of a value up to `x` in the gamma distribution.
 
