@@ -248,7 +248,8 @@ def test_an_interrupt_inside_a_block_of_set_mesh_leaves_no_mesh():
 
 
 NO_AXES = [
-    ((2, -1), ("i", "j"), ValueError, "not negative, got (2, -1)"),
+    ((2, -1), ("i", "j"), ValueError, "at least 1, got (2, -1)"),
+    ((0,), ("i",), ValueError, "at least 1, got (0,)"),
     ((2.0,), ("i",), TypeError, "a sequence of integers, got (2.0,)"),
     (2, ("i",), TypeError, "a sequence of integers, got 2"),
     (("2",), ("i",), TypeError, "a sequence of integers"),

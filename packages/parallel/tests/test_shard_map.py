@@ -435,7 +435,7 @@ def test_positions_along_an_axis_are_integers():
     ):
         with pytest.raises(TypeError, match="must be an integer, got"):
             over(collective, P("x"), P("x"))(A)
-    with pytest.raises(ValueError, match="scatter_dimension is 0, which is out of range: there are 0 axes"):
+    with pytest.raises(ValueError, match="scatter_dimension is 0, which the array does not have: it has rank 0"):
         over(lambda a: lax.psum_scatter(lax.reduce_sum(a, (0, 1)), "x"), P("x"), P())(A)
 
 

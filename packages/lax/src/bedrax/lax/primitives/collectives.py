@@ -249,7 +249,8 @@ def _place(what: str, axis: int, rank: int) -> int:
     """An axis of an array as a position."""
     axis = dims.integer(axis, what)
     if not -rank <= axis < rank:
-        raise ValueError(f"{what} is {axis}, which is out of range: there are {rank} axes, counted from 0")
+        which = f"there are {rank}, 0 to {rank - 1}" if rank else "it has rank 0"
+        raise ValueError(f"{what} is {axis}, which the array does not have: {which}")
     return axis % rank
 
 
