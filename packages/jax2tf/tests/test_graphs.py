@@ -19,6 +19,7 @@ import bedrax.numpy as jnp
 from bedrax import lax, nn, random
 from bedrax.autodiff import grad
 from bedrax.batching import vmap
+from bedrax.core import config
 from bedrax.core.jitting import jit
 from bedrax.core.names import named_scope
 from bedrax.jax2tf import convert
@@ -341,3 +342,26 @@ def test_a_network_of_ten_dropouts():
 
     concrete = _concrete(network, X, np.arange(4, dtype=np.uint32))
     assert len(concrete.graph.get_operations()) <= 300
+
+
+WITH_SCALARS = {
+    "maximum": lambda s: jnp.maximum(s, jnp.zeros(3)),
+    "mean": lambda s: jnp.sum(s * X) / jnp.full(3, float(X.size)),
+    "batch norm": lambda s: (s - jnp.broadcast_to(MEAN, (2, 2, 1, 6))) * lax.rsqrt(jnp.asarray(VARIANCE) + 1e-5),
+}
+
+
+@pytest.mark.parametrize("name", WITH_SCALARS)
+def test_an_array_beside_a_scalar_gives_the_result_its_shape(name):
+    fun, s = WITH_SCALARS[name], np.float32(-2)
+    want = fun(jnp.asarray(s))
+    found = _concrete(fun, s)(tf.constant(s))
+    assert tuple(found.shape) == want.shape != ()
+    np.testing.assert_allclose(found, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["leaky_relu", "gelu"])
+def test_activations_of_float64_have_its_precision(name):
+    fun, x = getattr(nn, name), np.array([-1e6, -2, -0.3, 0.7, 2])
+    with config.enable_x64(True):
+        np.testing.assert_allclose(_concrete(fun, x)(tf.constant(x)), fun(x), rtol=1e-13)

@@ -78,6 +78,8 @@ def _leaky_relu(call: Call, x: Any, negative_slope: Any = 1e-2) -> Fused | None:
     slope = _number(negative_slope)
     if slope is None or slope > 1:  # TensorFlow's operation may be max(x, slope * x)
         return None
+    if str(x.aval.dtype) == "float64" and slope != float(np.float32(slope)):  # the slope of TensorFlow's operation is a float32
+        return None
     return Fused((x,), lambda ctx, x: tf.nn.leaky_relu(x, slope))
 
 
@@ -86,7 +88,9 @@ def _elu(call: Call, x: Any, alpha: Any = 1.0) -> Fused | None:
 
 
 def _gelu(call: Call, x: Any, approximate: bool = True) -> Fused | None:
-    return Fused((x,), lambda ctx, x: tf.nn.gelu(x, approximate=True)) if approximate else None
+    if not approximate or str(x.aval.dtype) == "float64":  # a coefficient of TensorFlow's is a float32
+        return None
+    return Fused((x,), lambda ctx, x: tf.nn.gelu(x, approximate=True))
 
 
 def _along_axis(operation: Callable[[Any, int], Any]) -> Callable[..., Fused | None]:

@@ -72,15 +72,21 @@ class _Program:
         return None if np.iscomplexobj(value) else float(value)
 
 
+def _has_shape(operand, out) -> bool:
+    """Whether an operand has the shape of the result. A scalar may have an array as its partner."""
+    return dims.definitely_equal_shape(operand.aval.shape, out.aval.shape)
+
+
 # ---- activations ---------------------------------------------------------------------------------
 
 
 @_pattern(p.max_p)
 def _above_zero(program, eqn):
     """The larger of an array and the number 0, which `jax.numpy.maximum` and `clip` may compute."""
-    if own(eqn.outvars[0]):
+    (out,) = eqn.outvars
+    if own(out):
         for x, limit in (eqn.invars, eqn.invars[::-1]):
-            if type(x) is not Literal and program.number(limit) == 0:
+            if type(x) is not Literal and _has_shape(x, out) and program.number(limit) == 0:
                 return Fused((x,), lambda ctx, x: tf.nn.relu(x))
     return None
 
@@ -132,8 +138,9 @@ def _kept(program, atom, *prims) -> tuple[Eqn, bool] | None:
 
 @_pattern(p.div_p)
 def _mean(program, eqn):
+    (out,) = eqn.outvars
     total, keep = _kept(program, eqn.invars[0], reduce_sum_p) or (None, False)
-    if total is None or str(eqn.outvars[0].aval.dtype) not in ("float32", "float64"):
+    if total is None or str(out.aval.dtype) not in ("float32", "float64") or not _has_shape(eqn.invars[0], out):
         return None
     x, axes = total.invars[0], tuple(total.params["axes"])
     counts = [x.aval.shape[d] for d in axes]
@@ -190,7 +197,7 @@ def _normalized(program, eqn):
     x, mean = program.by(centred[0], p.sub_p).invars
     whole = program.by(_peeled(program, program.by(roots[0], p.rsqrt_p).invars[0]), p.add_p)
     value = program.number(whole.invars[1]) if whole is not None else None
-    if type(x) is Literal or value is None or value < 0:
+    if type(x) is Literal or not _has_shape(x, out) or value is None or value < 0:
         return None
     vectors = [_channels(program, v, out.aval.shape) for v in (mean, whole.invars[0], *scale)]
     if None in vectors:
