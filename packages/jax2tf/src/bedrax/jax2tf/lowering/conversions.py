@@ -92,18 +92,16 @@ def _bitcast(ctx, x, *, new_dtype):
 
 @tf_rules.rule(p.reduce_precision_p)
 def _reduce_precision(ctx, x, *, exponent_bits, mantissa_bits):
-    dtype = ctx.avals_in[0].dtype
-    info = dtypes.finfo(dtype)
-    exponent_bits, mantissa_bits = min(exponent_bits, info.nexp), min(mantissa_bits, info.nmant)
-    if dtypes.itemsize_bits(dtype) < 32:
-        # float32 holds every value, and rounding to a narrower format does not depend on the carrier.
-        return cast(round_bits(cast(x, tf.float32), exponent_bits, mantissa_bits), x.dtype)
-    return round_bits(x, exponent_bits, mantissa_bits)
+    own = x.dtype
+    if is_narrow_float(own):  # as in XLA, the bits are those of a float16
+        x = cast(x, tf.float16)
+    return cast(round_bits(x, exponent_bits, mantissa_bits), own)
 
 
 def round_bits(x: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Any:
-    """float32 or float64 rounded to a format with fewer bits: ties to even, overflow to infinity, underflow to zero."""
-    info = np.finfo(np_dtype(x))
+    """Floats of 16 or more bits rounded to a format with fewer bits: ties to even, overflow to infinity, underflow to
+    zero."""
+    info = dtypes.finfo(np_dtype(x))
     total = 8 * x.dtype.size
     unsigned = tf.as_dtype(f"uint{total}")
     word = lambda v: tf.constant(v, unsigned)

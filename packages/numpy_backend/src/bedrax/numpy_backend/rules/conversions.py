@@ -64,10 +64,9 @@ def _reduce_precision(x, *, exponent_bits, mantissa_bits):
     checked(p.reduce_precision_p, x, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
     dtype = x.dtype
     if not dtypes.is_native(dtype):
-        # float32 holds every value, and rounding to a narrower format does not depend on the carrier.
-        info = dtypes.finfo(dtype)
-        exponent_bits, mantissa_bits = min(exponent_bits, info.nexp), min(mantissa_bits, info.nmant)
-        return _round_bits(x.astype(np.float32), exponent_bits, mantissa_bits).astype(dtype)
+        # The bits of a bfloat16 are the upper ones of a float32. XLA takes those of a float16 for narrower floats.
+        carrier = np.float32 if dtype.itemsize == 2 else np.float16
+        return _round_bits(x.astype(carrier), exponent_bits, mantissa_bits).astype(dtype)
     return _round_bits(x, exponent_bits, mantissa_bits)
 
 

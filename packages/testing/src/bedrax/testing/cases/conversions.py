@@ -83,4 +83,21 @@ _add(
     grad=(),
     oracle=lambda x: x.astype(ml_dtypes.float8_e4m3fn).astype("f"),
 )
+_add(
+    _fewer,
+    "subnormal f16",
+    lambda x: p.reduce_precision(x, 5, 9),
+    [np.float16([6e-8, 1.2e-7, 1.8e-7, 1e-5, 65504])],
+    grad=(),
+    oracle=lambda x: np.float32([0, 2**-23, 2**-22, 2**-17 + 2**-19 + 2**-21 + 2**-22, np.inf]),
+)
+for _dtype in ("float8_e4m3fn", "float8_e5m2"):
+    _add(
+        _fewer,
+        f"{_dtype} in float16",
+        lambda x: p.reduce_precision(x, 5, 3),
+        [np.float32([2**-9, 3 * 2**-9, 448, 1.75]).astype(_dtype)],
+        grad=(),
+        oracle=lambda x: x.astype("f"),
+    )
 _add(_fewer, "identity", lambda x: p.reduce_precision(x, 11, 52), [arg((3,))], oracle=lambda x: x)
