@@ -46,7 +46,10 @@ def reduce_extreme(x: ArrayLike, axes: Sequence[int], largest: bool) -> Any:
     worst = scalar(lowest(np_dtype(real)) if largest else highest(np_dtype(real)), real)
     imag = reduce(tf.where(tf.equal(real, best), imag, worst), axes)
     nan = tf.reduce_any(tf.not_equal(x, x), axes)
-    out = tf.complex(tf.squeeze(best, axes), imag)
+    # A result with the identity as its real part is the identity: no element comes after it.
+    best = tf.squeeze(best, axes)
+    imag = tf.where(tf.equal(best, worst), tf.zeros_like(imag), imag)
+    out = tf.complex(best, imag)
     return tf.where(nan, scalar(complex("nan+nanj"), x), out)
 
 
@@ -61,32 +64,28 @@ _extreme(p.reduce_max_p, True)
 _extreme(p.reduce_min_p, False)
 
 
-def _bitwise(prim, on_bools, on_bits) -> None:
+def _bitwise(prim, reduce) -> None:
     @tf_rules.rule(prim)
     def rule(ctx, x, *, axes):
         if not axes:
             return x
         axes = list(axes)
         if x.dtype == tf.bool:
-            return on_bools(tf, x, axes)
+            return reduce(x, axes)
         dtype, width = x.dtype, dtypes.itemsize_bits(ctx.avals_in[0].dtype)
-        # TensorFlow reduces no bit operations: reduce each bit as a number.
+        # TensorFlow reduces no bit operations: reduce each bit as a boolean.
         word = tf.int64 if width == 64 else tf.int32
         x = tf.bitcast(x, word) if width == 64 and dtype != word else cast(x, word)
         places = tf.range(width, dtype=word)
         one = tf.constant(1, word)
-        bits = tf.bitwise.bitwise_and(tf.bitwise.right_shift(x[..., None], places), one)
-        whole = tf.reduce_sum(tf.bitwise.left_shift(on_bits(tf, bits, axes), places), -1)
+        bits = tf.not_equal(tf.bitwise.bitwise_and(tf.bitwise.right_shift(x[..., None], places), one), 0)
+        whole = tf.reduce_sum(tf.bitwise.left_shift(tf.cast(reduce(bits, axes), word), places), -1)
         return tf.bitcast(whole, dtype) if width == 64 and dtype != word else cast(whole, dtype)
 
 
-_bitwise(p.reduce_and_p, lambda tf, x, axes: tf.reduce_all(x, axes), lambda tf, x, axes: tf.reduce_min(x, axes))
-_bitwise(p.reduce_or_p, lambda tf, x, axes: tf.reduce_any(x, axes), lambda tf, x, axes: tf.reduce_max(x, axes))
-_bitwise(
-    p.reduce_xor_p,
-    lambda tf, x, axes: tf.equal(tf.reduce_sum(tf.cast(x, tf.int32), axes) % 2, 1),
-    lambda tf, x, axes: tf.bitwise.bitwise_and(tf.reduce_sum(x, axes), tf.constant(1, x.dtype)),
-)
+_bitwise(p.reduce_and_p, lambda x, axes: tf.reduce_all(x, axes))
+_bitwise(p.reduce_or_p, lambda x, axes: tf.reduce_any(x, axes))
+_bitwise(p.reduce_xor_p, lambda x, axes: tf.equal(tf.reduce_sum(tf.cast(x, tf.int32), axes) % 2, 1))
 
 
 def _arg(prim, name: str, fill) -> None:

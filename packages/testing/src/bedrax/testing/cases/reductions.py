@@ -62,6 +62,14 @@ _add(p.reduce_max_p, "empty", lambda x: p.reduce_max(x, (0,)), [arg((0, 2), "int
 _add(p.reduce_min_p, "empty", lambda x: p.reduce_min(x, (0,)), [arg((0, 2))], lambda x: [np.inf] * 2, grad=())
 _add(
     p.reduce_max_p,
+    "empty complex",
+    lambda x: p.reduce_max(x, (0,)),
+    [arg((0, 2), "complex64")],
+    lambda x: np.complex64([-np.inf] * 2),
+    grad=(),
+)
+_add(
+    p.reduce_max_p,
     "int4",
     lambda x: p.reduce_max(x, (0,)),
     [arg((5,), "int4")],
@@ -73,6 +81,8 @@ _bits = [
     ("int32", (0, 1), arg((3, 4), "int32", -99, 99), {}),
     ("uint8", (1,), arg((3, 4), "uint8", 0, 255), {}),
     ("empty", (0,), arg((0, 2), "bool"), {}),
+    ("empty int32", (0,), arg((0, 2), "int32"), {}),
+    ("empty uint8", (0,), arg((0, 2), "uint8"), {}),
 ]
 _reduction(p.reduce_and_p, p.reduce_and, np.bitwise_and, _bits)
 _reduction(p.reduce_or_p, p.reduce_or, np.bitwise_or, _bits)
