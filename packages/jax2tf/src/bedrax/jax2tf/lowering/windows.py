@@ -91,6 +91,8 @@ def _reduction(prim, largest: bool | None) -> None:
     def rule(ctx, x, **params):
         windows = Windows(**params)
         _check_static(windows)
+        if any(dims.is_constant_dim(d) and d == 0 for d in ctx.aval_out.shape):
+            return tf.zeros(ctx.shape(ctx.aval_out.shape), x.dtype)
         pooled = _pooling(ctx, x, windows, largest)
         if pooled is not None:
             return pooled

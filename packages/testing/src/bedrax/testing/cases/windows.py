@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 
@@ -104,6 +105,18 @@ _add(  # windows with gaps between them, and a first element in none
     [arg((8, 3))],
     _loop(np.sum, 0.0, (2, 1), (3, 2), ((-1, 2), (1, 1))),
 )
+for _prim, _combine, _init, _shape, _geometry in (
+    (p.reduce_window_sum_p, e.add, 0.0, (5,), ((2,), (2,), "VALID", None, (5,))),
+    (p.reduce_window_max_p, e.max, -np.inf, (1, 2, 2, 3), ((1, 3, 3, 1), (1, 2, 2, 1), "VALID")),
+    (p.reduce_window_max_p, e.max, -np.inf, (1, 4, 4, 0), ((1, 2, 2, 1), (1, 2, 2, 1), "SAME")),
+):
+    _add(
+        _prim,
+        f"no windows {len(_shape)}d of {math.prod(_shape)}",
+        lambda x, c=_combine, i=_init, g=_geometry: p.reduce_window(x, i, c, *g),
+        [arg(_shape)],
+        _loop(np.sum, 0.0, *_geometry),
+    )
 _add(
     p.reduce_window_sum_p,
     "complex",
