@@ -17,6 +17,7 @@ from bedrax.jax2tf.lowering.shaping import reshape
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.jax2tf.tensors import scalar, transpose, vector
 from bedrax.lax.primitives import indexing as p
+from bedrax.shape_poly import symbolic_dim_bounds
 from bedrax.tf import tensorflow as tf
 
 
@@ -273,6 +274,8 @@ def _dynamic_update_slice(ctx, operand, update, *starts):
     shape, sizes = ctx.avals_in[0].shape, ctx.avals_in[1].shape
     if not sizes:
         return update
+    if any(dims.is_constant_dim(d) and d == 0 for d in sizes):
+        return operand
     # Each position along an axis is from the operand or from the update: no shape depends on values, which XLA
     # requires.
     inside = None
@@ -285,5 +288,7 @@ def _dynamic_update_slice(ctx, operand, update, *starts):
         here = here[(slice(None), *[None] * (len(shape) - 1 - d))]
         inside = here if inside is None else tf.logical_and(inside, here)
         if not dims.definitely_equal(size, 1):
+            if symbolic_dim_bounds(size)[0] < 1:  # an update without elements: the position to read must exist
+                update = tf.pad(update, [[0, int(axis == d)] for axis in range(len(shape))])
             update = tf.gather(update, tf.clip_by_value(place, tf.zeros([], place.dtype), last), axis=d)
     return update if inside is None else tf.where(inside, update, operand)

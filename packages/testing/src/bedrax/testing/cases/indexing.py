@@ -142,6 +142,8 @@ CASES = [
            (arg((3, 4), "bool"), arg((), "uint8", 0, 4)), oracle=lambda x, i: x[:, i]),
     OpCase(p.dynamic_update_slice_p, "clamped", lambda x, u, i, j: lax.dynamic_update_slice(x, u, (i, j)),
            (arg((3, 4)), arg((2, 2)), arg((), "int32", -5, 5), arg((), "int32", -5, 5))),
+    OpCase(p.dynamic_update_slice_p, "empty", lambda x, u, i: lax.dynamic_update_slice(x, u, (i, i)),
+           (arg((3, 4)), arg((2, 0)), arg((), "int32", -5, 5))),
     OpCase(p.dynamic_update_slice_p, "index", lambda x, u, i: lax.dynamic_update_index_in_dim(x, u, i, 1),
            (arg((2, 3)), arg((2,)), arg((), "int32", -3, 3))),
     OpCase(p.gather_p, "index_take", lambda x, i, j: p.index_take(x, (i, j), (0, 2)),
