@@ -455,3 +455,37 @@ def test_erf_of_infinite_float64_is_one(compiled):
     with config.enable_x64(True):
         found = tf.function(_convert(lax.erf), autograph=False, jit_compile=compiled)(x)
         np.testing.assert_allclose(found, lax.erf(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_inverse_of_erf_in_float64_is_precise(compiled):
+    x = np.array([1e-300, -1e-10, 0.1, 0.4999, 0.5, -0.6, 0.9, 0.999999, -1 + 1e-15, 1, -1, 0, 1.5, np.nan])
+    with config.enable_x64(True):
+        found = tf.function(_convert(lax.erf_inv), autograph=False, jit_compile=compiled)(x)
+        np.testing.assert_allclose(found, lax.erf_inv(x), rtol=1e-12)
+
+
+UNSIGNED = {
+    "sort": lambda x: lax.sort(x),
+    "cumsum": lambda x: lax.cumsum(x, reverse=True),
+    "cumprod": lambda x: lax.cumprod(x),
+}
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64"])
+@pytest.mark.parametrize("name", UNSIGNED)
+def test_unsigned_integers_are_compiled(name, dtype):
+    """TensorFlow's XLA has no kernels for some of these dtypes."""
+    x = np.array([3, np.iinfo(dtype).max, 7, 2], dtype)
+    with config.enable_x64(True):
+        found = tf.function(_convert(UNSIGNED[name]), autograph=False, jit_compile=True)(x)
+        np.testing.assert_array_equal(found, UNSIGNED[name](x))
+
+
+@pytest.mark.parametrize("name", ["empty update", "update"])
+def test_an_update_of_unknown_size_may_be_empty(name):
+    fun = lambda x: lax.dynamic_update_slice(x, 2 * x[1:, 1:], (1, 0))
+    f = tf.function(_convert(fun, polymorphic_shapes=["(a, b)"]), autograph=False)
+    f = f.get_concrete_function(tf.TensorSpec([None, None]))
+    x = np.ones((1, 3) if name == "empty update" else (3, 2), F32)
+    np.testing.assert_array_equal(f(tf.constant(x)), fun(jnp.asarray(x)))

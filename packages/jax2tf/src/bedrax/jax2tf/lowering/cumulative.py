@@ -14,6 +14,17 @@ def _sums(dtype):
     return accumulator(dtype)
 
 
+def _on_signed(rule):
+    """A rule for integers that wrap around: TensorFlow's XLA has no kernels for unsigned ones."""
+
+    def signed(ctx, x, **params):
+        if not x.dtype.is_unsigned:
+            return rule(ctx, x, **params)
+        return tf.bitcast(rule(ctx, tf.bitcast(x, tf.as_dtype(x.dtype.name[1:])), **params), x.dtype)
+
+    return signed
+
+
 def _cumsum(ctx, x, *, axis, reverse):
     if x.dtype.is_complex:  # TensorFlow's XLA has no kernel for it
         parts = (tf.math.real(x), tf.math.imag(x))
@@ -27,5 +38,5 @@ def _cumprod(ctx, x, *, axis, reverse):
     return tf.math.cumprod(x, axis, reverse=reverse)
 
 
-tf_rules.add(p.cumsum_p, in_carrier(_cumsum, _sums))
-tf_rules.add(p.cumprod_p, in_carrier(_cumprod, _sums))
+tf_rules.add(p.cumsum_p, in_carrier(_on_signed(_cumsum), _sums))
+tf_rules.add(p.cumprod_p, in_carrier(_on_signed(_cumprod), _sums))

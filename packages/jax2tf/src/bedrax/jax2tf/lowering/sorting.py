@@ -18,6 +18,8 @@ def _keys(x) -> list:
     if x.dtype == tf.bool:
         return [tf.cast(x, tf.int32)]
     x = cast(x, carrier(x.dtype))
+    if x.dtype == tf.uint16:  # TensorFlow's XLA does not sort it
+        return [tf.cast(x, tf.int32)]
     return [_same_zeros_and_nans(x) if x.dtype.is_floating else x]
 
 

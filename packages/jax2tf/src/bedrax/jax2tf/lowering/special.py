@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from bedrax.jax2tf.carriers import accumulator, in_carrier
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.jax2tf.tensors import scalar
@@ -68,7 +70,7 @@ _FAR = (
 
 def _erf_inv(ctx, x):
     if x.dtype == tf.float64:
-        return tf.math.erfinv(x)
+        return _erf_inv_64(x)
     # TensorFlow's own loses digits near 1; there 1 - x is exact, and 1 - x^2 is not.
     w = -tf.math.log((1 - x) * (1 + x))
     near, far = w < 5, tf.sqrt(tf.maximum(w, 5)) - 3
@@ -77,6 +79,16 @@ def _erf_inv(ctx, x):
     for a, b in zip(_NEAR[1:], _FAR[1:], strict=True):
         value = value * z + tf.where(near, tf.constant(a), tf.constant(b))
     return tf.where(tf.equal(tf.abs(x), 1), x * float("inf"), value * x)
+
+
+def _erf_inv_64(x):
+    """From the quantiles of the normal distribution, as in TensorFlow's own, which takes that of the rounded
+    ``(1 + x) / 2``."""
+    size = tf.abs(x)
+    value = -tf.math.ndtri((1 - size) / 2) * scalar(np.sqrt(0.5), x)  # 1 - size is exact from 1/2 on
+    slope = scalar(np.sqrt(np.pi) / 2, x) * tf.exp(tf.square(value))
+    value = tf.where(size < 0.5, value - (tf.math.erf(value) - size) * slope, value)  # one step of Newton's method
+    return tf.where(x < 0, -value, value)
 
 
 tf_rules.add(p.erf_inv_p, in_carrier(_erf_inv, accumulator), "formula")
