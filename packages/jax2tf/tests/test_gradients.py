@@ -210,3 +210,35 @@ def test_train_step_is_saved(tmp_path):
     assert float(loaded.step(X)) == pytest.approx(2 * X)
     with pytest.raises(tf.errors.InvalidArgumentError, match="no gradients of this order"):
         by_tapes(loaded.step, 1)
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("in_graph", [False, True])
+def test_the_cotangent_may_be_sparse(native, in_graph):
+    """TensorFlow's gradient of a gather is an `IndexedSlices`."""
+    x = tf.constant([0.5, 1, 2, 3])
+    f = convert(jnp.sin, native_serialization=native)
+
+    def gradient():
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(tf.gather(f(x), [0, 2, 2]))
+        return tape.gradient(y, x)
+
+    found = (tf.function(gradient, autograph=False) if in_graph else gradient)()
+    np.testing.assert_allclose(found, np.cos(x) * [1, 0, 2, 0], rtol=1e-6)
+
+
+def test_a_variable_of_keras_is_a_variable():
+    import keras
+
+    v = keras.Variable(np.float32([1, 2]))
+    f = convert(lambda x: jnp.sum(x**3), native_serialization=False)
+    with tf.GradientTape() as tape:
+        y = f(v)
+    np.testing.assert_allclose(tape.gradient(y, v.value), [3, 12])
+
+    reads = tf.function(lambda: f(v), autograph=False)
+    assert reads() == 9
+    v.assign([2, 0])
+    assert reads() == 8
