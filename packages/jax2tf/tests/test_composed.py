@@ -81,6 +81,15 @@ def _by_tflite(fun, x):
     return [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
 
 
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_tflite_has_remainders():
+    x = np.array([5, -5, 5.5, -0.3, 0, np.inf, np.nan], np.float32)
+    (found,) = _by_tflite(lambda x: lax.rem(x, np.float32(-2)), x)
+    np.testing.assert_array_equal(found, np.fmod(x, np.float32(-2)))
+    (found,) = _by_tflite(lambda x: jnp.mod(x, np.float32(0.7)), x)
+    np.testing.assert_allclose(found, np.mod(x, np.float32(0.7)), rtol=1e-6)
+
+
 def test_tflite_runs_composed_functions():
     def fun(x):
         return lax.cummax(lax.integer_pow(x, 3), axis=0), lax.lu(x)[0]
@@ -163,14 +172,20 @@ def test_calls_of_exported_programs():
         _convert(exported.call, enable_xla=False)(x)
 
 
-def test_eigenvalues_compile():
-    """Operations without a kernel in TensorFlow's XLA are composed in functions that are traced for it."""
+@pytest.mark.parametrize("nested", [False, True])
+def test_eigenvalues_compile(nested):
+    """Operations without a kernel in TensorFlow's XLA are composed in functions that are traced for it.
+
+    A function in them, which other graphs share, is made once for it and once for other graphs.
+    """
 
     def fun(x):
         w, v = jnp.linalg.eig(x)
         return jnp.sort(jnp.abs(w)), jnp.abs(x @ v - v * w[..., None, :]), jnp.linalg.svd(x + 1j * x.swapaxes(1, 2))[1]
 
-    w, rest, s = tf.function(_convert(fun), autograph=False, jit_compile=True)(tf.constant(A))
+    f = _convert(jit(fun) if nested else fun)
+    tf.function(f, autograph=False)(tf.constant(A))
+    w, rest, s = tf.function(f, autograph=False, jit_compile=True)(tf.constant(A))
     np.testing.assert_allclose(w, np.sort(np.abs(np.linalg.eigvals(A))), rtol=1e-3)
     np.testing.assert_allclose(rest, np.zeros_like(rest), atol=1e-3)
     expected = np.linalg.svd(A + 1j * A.swapaxes(1, 2), compute_uv=False)

@@ -67,6 +67,7 @@ class Context:
       avals_in, avals_out: types of its operands and results.
       dim_env: values of the dimension variables: name -> int or `Size`.
       implicit_broadcast: every use of the current equation's result broadcasts it, so its rank is sufficient.
+      for_xla: whether TensorFlow's XLA compiles the graph.
     """
 
     __slots__ = (
@@ -77,11 +78,12 @@ class Context:
         "dim_env",
         "dim_values",
         "enable_xla",
+        "for_xla",
         "implicit_broadcast",
         "primitive",
     )
 
-    def __init__(self, enable_xla: bool, dim_env: dict[str, Any]) -> None:
+    def __init__(self, enable_xla: bool, dim_env: dict[str, Any], for_xla: bool | None = None) -> None:
         self.enable_xla: bool = enable_xla
         self.dim_env: dict[str, Any] = dim_env
         self.dim_values: dict[Any, Any] = {}
@@ -90,6 +92,7 @@ class Context:
         self.primitive: Any = None
         self.implicit_broadcast: bool = False
         self._home = _current_graph()
+        self.for_xla: bool = _is_for_xla(self._home) if for_xla is None else for_xla
         self._constants: dict[Any, Any] = {}
 
     @property
@@ -142,7 +145,7 @@ class Context:
 
     def inner(self) -> Context:
         """A context for a program that becomes a separate TensorFlow function (loop bodies, branches)."""
-        made = Context(self.enable_xla, self.dim_env)
+        made = Context(self.enable_xla, self.dim_env, self.for_xla)
         made.dim_values = dict(self.dim_values)
         return made
 
@@ -172,7 +175,7 @@ class Context:
         unknown = tuple([name for name, d in self.dim_env.items() if type(d) is Size])
         shapes = tuple([(tuple(t.shape) if t.shape.rank is not None else None, t.dtype) for t in tensors])
         functions = program.cache.setdefault(Context.called, {})
-        key = (name, shapes, self.enable_xla, known, unknown)
+        key = (name, shapes, self.enable_xla, self.for_xla, known, unknown)
         found = functions.get(key)
         if found is None:
             found = functions[key] = self._function(program, tensors, name, known, unknown)
@@ -197,11 +200,11 @@ class Context:
         return list(out) if self.primitive.multiple_results else out[0]
 
     def _function(self, program: Jaxpr, tensors, name: str, known, unknown):
-        enable_xla = self.enable_xla
+        enable_xla, for_xla = self.enable_xla, self.for_xla
 
         def function(*args):
             values, sizes = args[: len(tensors)], map(Size, args[len(tensors) :])
-            ctx = Context(enable_xla, {**dict(known), **dict(zip(unknown, sizes, strict=True))})
+            ctx = Context(enable_xla, {**dict(known), **dict(zip(unknown, sizes, strict=True))}, for_xla)
             return tuple([tf.identity(x) for x in run_program(ctx, program, values)])
 
         function.__name__ = re.sub(r"\W", "_", name)
@@ -217,6 +220,13 @@ _LARGE = 4096  # bytes
 def _current_graph():
     """The current graph; None if operations run eagerly."""
     return None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+
+
+def _is_for_xla(graph) -> bool:
+    """Whether a graph is traced for a compilation by TensorFlow's XLA."""
+    from tensorflow.python.ops import control_flow_util
+
+    return graph is not None and control_flow_util.GraphOrParentsInXlaContext(graph)
 
 
 def _shared_constant(value: np.ndarray) -> Any:

@@ -48,13 +48,6 @@ def _rule(prim):
     return register
 
 
-def _for_xla() -> bool:
-    """Whether the current graph is traced for a compilation by TensorFlow's XLA."""
-    from tensorflow.python.ops import control_flow_util
-
-    return not tf.executing_eagerly() and control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
-
-
 def _nan_like(x):
     return scalar(complex("nan+nanj") if x.dtype.is_complex else np.nan, x)
 
@@ -108,7 +101,7 @@ def _eigh(ctx, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
 
 @_rule(p.svd_p)
 def _svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
-    if x.dtype.is_complex and _for_xla():
+    if x.dtype.is_complex and ctx.for_xla:
         params = dict(
             full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index, algorithm=algorithm
         )
@@ -126,7 +119,7 @@ def _svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
 
 @_rule(p.eig_p)
 def _eig(ctx, x, *, compute_left_eigenvectors, compute_right_eigenvectors, **others):
-    if _for_xla():
+    if ctx.for_xla:
         params = dict(
             compute_left_eigenvectors=compute_left_eigenvectors, compute_right_eigenvectors=compute_right_eigenvectors
         )
