@@ -182,7 +182,10 @@ def _integer_rem(ctx, x, y):
 
 
 def _float_rem_rule(ctx, x, y):
-    return tf.truncatemod(x, y)
+    if ctx.enable_xla:
+        return tf.truncatemod(x, y)
+    size = tf.math.floormod(tf.abs(x), tf.abs(y))  # TFLite has only this operation; for positive numbers they are equal
+    return tf.where(x < 0, -size, size)
 
 
 _float_rem = in_carrier(_float_rem_rule, accumulator)
