@@ -27,6 +27,7 @@ from bedrax.core import config
 from bedrax.core.jitting import jit
 from bedrax.jax2tf import convert
 from bedrax.jax2tf.flags import compile_jitted
+from bedrax.lax.primitives import callbacks
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -489,3 +490,32 @@ def test_an_update_of_unknown_size_may_be_empty(name):
     f = f.get_concrete_function(tf.TensorSpec([None, None]))
     x = np.ones((1, 3) if name == "empty update" else (3, 2), F32)
     np.testing.assert_array_equal(f(tf.constant(x)), fun(jnp.asarray(x)))
+
+
+NARROW = {
+    "scan": lambda x: lax.scan(lambda c, v: (v, c), x[0], x),
+    "while": lambda x: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, lax.rev(c[1], (0,))), (0, x)),
+    "cond": lambda x: lax.cond(lax.convert_element_type(x[0], bool), lambda v: lax.rev(v, (0,)), lambda v: v, x),
+    "switch": lambda x: lax.switch(1, [lambda v: v, lambda v: lax.rev(v, (0,)), lambda v: v], x),
+}
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4", "float8_e4m3fn"])
+@pytest.mark.parametrize("name", NARROW)
+def test_narrow_dtypes_in_loops_and_branches(name, dtype):
+    """TensorFlow has no kernels that pass them to a branch or a step of a graph."""
+    x = np.array([1, 0, 3], F32).astype(jnp.dtype(dtype))
+    found = tf.function(_convert(NARROW[name]), autograph=False)(tf.constant(x))
+    for y, want in zip(tf.nest.flatten(found), tf.nest.flatten(NARROW[name](jnp.asarray(x))), strict=True):
+        np.testing.assert_array_equal(y.numpy().astype(F32), np.asarray(want).astype(F32))
+
+
+@pytest.mark.parametrize("in_graph", [False, True])
+def test_a_branch_without_results_has_its_effects(in_graph, capfd):
+    def fun(x):
+        lax.cond(x > 0, lambda: callbacks.debug_print("positive: {}", x), lambda: None)
+        return x
+
+    f = tf.function(_convert(fun), autograph=False) if in_graph else _convert(fun)
+    f(tf.constant(3.0)), f(tf.constant(-4.0))
+    assert capfd.readouterr().out == "positive: 3\n"

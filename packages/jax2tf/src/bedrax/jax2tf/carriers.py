@@ -85,11 +85,12 @@ def in_carrier(rule: Callable[..., Any], target: Callable[..., Any] | None = Non
 
 
 def moved(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule that only moves elements, also for dtypes without kernels: these are converted to int8 or float32."""
+    """A rule that only moves elements, also for dtypes without kernels."""
+    return in_carrier(rule, storage)
 
-    def target(tf_dtype):
-        if is_narrow_int(tf_dtype):
-            return tf.int8
-        return tf.float32 if is_narrow_float(tf_dtype) else tf_dtype
 
-    return in_carrier(rule, target)
+def storage(tf_dtype: Any) -> Any:
+    """The dtype to keep elements in: itself, or int8 for narrow integers and float32 for narrow floats."""
+    if is_narrow_int(tf_dtype):
+        return tf.int8
+    return tf.float32 if is_narrow_float(tf_dtype) else tf_dtype
