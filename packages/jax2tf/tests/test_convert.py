@@ -519,3 +519,25 @@ def test_a_branch_without_results_has_its_effects(in_graph, capfd):
     f = tf.function(_convert(fun), autograph=False) if in_graph else _convert(fun)
     f(tf.constant(3.0)), f(tf.constant(-4.0))
     assert capfd.readouterr().out == "positive: 3\n"
+
+
+COMPLEX = {
+    "log": lax.log,
+    "log1p": lax.log1p,
+    "expm1": lax.expm1,
+    "sign": lax.sign,
+    "quotient": lambda z: lax.div(z, lax.rev(z, (0,))),
+    "inverse": lambda z: 1 / z,
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_numbers_with_extreme_parts(name, compiled):
+    """TensorFlow's kernels give NaN for some of them, and lose small parts."""
+    parts = [0, 1, -1, 0.25, 1e-12, -1e-12, 1e12, -1e12, np.inf, -np.inf]
+    z = np.array([complex(a, b) for a in parts for b in parts], np.complex64)
+    found = tf.function(_convert(COMPLEX[name]), autograph=False, jit_compile=compiled)(z).numpy()
+    want = np.asarray(jit(COMPLEX[name])(z))
+    for actual, expected in ((found.real, want.real), (found.imag, want.imag)):
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-30)

@@ -37,9 +37,6 @@ for _prim, _path in (
     (p.ceil_p, "math.ceil"),
     (p.is_finite_p, "math.is_finite"),
     (p.exp_p, "exp"),
-    (p.expm1_p, "math.expm1"),
-    (p.log_p, "math.log"),
-    (p.log1p_p, "math.log1p"),
     (p.sqrt_p, "sqrt"),
     (p.rsqrt_p, "math.rsqrt"),
     (p.square_p, "square"),
@@ -76,6 +73,66 @@ def _sign(x):
     return tf.cast(tf.not_equal(x, 0), x.dtype) if x.dtype.is_unsigned else tf.sign(x)
 
 
+# ---- complex numbers by their parts: TensorFlow's kernels lose small, large and infinite ones ------
+
+
+def _parts(x):
+    return tf.math.real(x), tf.math.imag(x)
+
+
+def _on_parts(of_real, of_parts):
+    """A function of real numbers, and the parts of the result for complex ones."""
+    return lambda x: tf.complex(*of_parts(*_parts(x))) if x.dtype.is_complex else of_real(x)
+
+
+def _log_parts(a, b):
+    large, small = tf.maximum(tf.abs(a), tf.abs(b)), tf.minimum(tf.abs(a), tf.abs(b))
+    near = tf.logical_and(large > 0.5, large < 2)  # there the logarithm is near 0, and that of 1 + x keeps digits
+    real = tf.math.log1p((large - 1) * (large + 1) + small * small) / 2
+    return tf.where(near, real, tf.math.log(tf.abs(tf.complex(a, b)))), tf.atan2(b, a)
+
+
+def _log1p_parts(a, b):
+    real, angle = _log_parts(a + 1, b)
+    near = tf.logical_and(tf.abs(a) < 0.5, tf.abs(b) < 0.5)
+    return tf.where(near, tf.math.log1p(a * (a + 2) + b * b) / 2, real), angle  # |1 + z|^2 is 1 + a (a + 2) + b^2
+
+
+def _expm1_parts(a, b):
+    sine = tf.where(tf.equal(b, 0), b, tf.exp(a) * tf.sin(b))  # the factor may be infinite
+    return tf.math.expm1(a) * tf.cos(b) - 2 * tf.square(tf.sin(b / 2)), sine
+
+
+def _sign_parts(a, b):
+    size = tf.abs(tf.complex(a, b))
+    size = tf.where(tf.equal(size, 0), tf.ones_like(size), size)
+    return a / size, b / size
+
+
+_row(p.log_p, _on_parts(_named("math.log"), _log_parts), kind="tf.math.log")
+_row(p.log1p_p, _on_parts(_named("math.log1p"), _log1p_parts), kind="tf.math.log1p")
+_row(p.expm1_p, _on_parts(_named("math.expm1"), _expm1_parts), kind="tf.math.expm1")
+
+
+def _complex_quotient(ctx, x, y):
+    """TensorFlow's quotient; for zeros and infinities, that of the C standard (annex G), which XLA has."""
+    known = static(y)
+    out = tf.math.divide(x, y)
+    if ctx.for_xla or (known is not None and np.all(np.isfinite(known) & (known != 0))):
+        return out
+    (a, b), (c, d) = _parts(x), _parts(y)
+    finite = lambda *parts: tf.logical_and(*map(tf.math.is_finite, parts))
+    infinite = lambda *parts: tf.logical_or(*map(tf.math.is_inf, parts))
+    sign = lambda part: tf.where(tf.math.is_inf(part), tf.sign(part), tf.zeros_like(part))
+    large, small = infinite(a, b), infinite(c, d)
+    special = tf.logical_or(tf.logical_and(large, finite(c, d)), tf.logical_and(small, finite(a, b)))
+    u, v = (tf.where(large, sign(part), part) for part in (a, b))
+    s, t = (tf.where(small, sign(part), part) for part in (c, d))
+    factor = tf.where(large, scalar(np.inf, a), scalar(0, a))
+    out = tf.where(special, tf.complex(factor * (u * s + v * t), factor * (v * s - u * t)), out)
+    return tf.where(tf.equal(y, 0), tf.complex(a / c, b / c), out)
+
+
 def _abs(x):
     return x if x.dtype.is_unsigned else tf.abs(x)
 
@@ -98,7 +155,7 @@ def _cbrt(x):
 
 
 _row(p.neg_p, _neg)
-_row(p.sign_p, _sign)
+_row(p.sign_p, _on_parts(_sign, _sign_parts))
 _row(p.abs_p, _abs)
 _row(p.exp2_p, _exp2, accumulator)
 _row(p.cbrt_p, _cbrt, accumulator)
@@ -156,6 +213,8 @@ def _safe_divisor(y):
 @in_carrier
 def _div(ctx, x, y):
     """Integers: towards zero; x / 0 has all bits set, and min / -1 wraps to min, as in XLA."""
+    if x.dtype.is_complex:
+        return _complex_quotient(ctx, x, y)
     if not x.dtype.is_integer:
         return tf.math.divide(x, y)
     safe, zero, minus = _safe_divisor(y)
