@@ -496,14 +496,18 @@ NARROW = {
     "scan": lambda x: lax.scan(lambda c, v: (v, c), x[0], x),
     "while": lambda x: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, lax.rev(c[1], (0,))), (0, x)),
     "cond": lambda x: lax.cond(lax.convert_element_type(x[0], bool), lambda v: lax.rev(v, (0,)), lambda v: v, x),
+    "product": lambda x: lax.dot_general(lax.reshape(x, (1, 3, 1)), x, (((1,), (0,)), ((), ()))),
+    "convolution": lambda x: lax.conv_general_dilated(
+        lax.reshape(x, (1, 1, 3)), lax.reshape(x[:2], (1, 1, 2)), (1,), "VALID"
+    ),
     "switch": lambda x: lax.switch(1, [lambda v: v, lambda v: lax.rev(v, (0,)), lambda v: v], x),
 }
 
 
 @pytest.mark.parametrize("dtype", ["int4", "uint4", "float8_e4m3fn"])
 @pytest.mark.parametrize("name", NARROW)
-def test_narrow_dtypes_in_loops_and_branches(name, dtype):
-    """TensorFlow has no kernels that pass them to a branch or a step of a graph."""
+def test_narrow_dtypes(name, dtype):
+    """TensorFlow has no kernels that pass them to a branch or a step of a graph, or transpose them."""
     x = np.array([1, 0, 3], F32).astype(jnp.dtype(dtype))
     found = tf.function(_convert(NARROW[name]), autograph=False)(tf.constant(x))
     for y, want in zip(tf.nest.flatten(found), tf.nest.flatten(NARROW[name](jnp.asarray(x))), strict=True):

@@ -78,7 +78,7 @@ def _leaky_relu(call: Call, x: Any, negative_slope: Any = 1e-2) -> Fused | None:
     slope = _number(negative_slope)
     if slope is None or slope > 1:  # TensorFlow's operation may be max(x, slope * x)
         return None
-    if str(x.aval.dtype) == "float64" and slope != float(np.float32(slope)):  # the slope of TensorFlow's operation is a float32
+    if str(x.aval.dtype) == "float64" and slope != float(np.float32(slope)):  # TensorFlow's slope is a float32
         return None
     return Fused((x,), lambda ctx, x: tf.nn.leaky_relu(x, slope))
 

@@ -67,7 +67,9 @@ def with_derivative(
             if variables:
                 raise ValueError(f"Unexpected variables used in forward pass: {[v.name for v in variables]}")
             # A cotangent may be sparse, if TensorFlow gathered from the result.
-            active = [tf.convert_to_tensor(ct) for ct, a in zip(cts, call.jaxpr.out_avals, strict=True) if _differentiable(a)]
+            active = [
+                tf.convert_to_tensor(ct) for ct, a in zip(cts, call.jaxpr.out_avals, strict=True) if _differentiable(a)
+            ]
             found = iter(_gradients(call, tensors, active, options, convert, derivative))
             return tuple([next(found) if _differentiable(a) else None for a in call.avals])
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from bedrax.core import dims, dtypes
 from bedrax.core.typing import ArrayLike, DTypeLike
-from bedrax.jax2tf.carriers import cast
+from bedrax.jax2tf.carriers import cast, storage
 from bedrax.jax2tf.lowering.conversions import convert, round_bits
 from bedrax.jax2tf.lowering.shaping import reshape
 from bedrax.jax2tf.tables import tf_rules
@@ -113,6 +113,7 @@ def dot(
     """`lax.dot_general` of tensors with the given shapes and dtypes (ours); the result has our `dtype`."""
     (lc, rc), (lb, rb) = dimension_numbers
     left, right = shapes
+    lhs, rhs = (cast(x, storage(x.dtype)) for x in (lhs, rhs))  # TensorFlow does not transpose narrow dtypes
     rows, columns = p.free_dims(len(left), lc, lb), p.free_dims(len(right), rc, rb)
     if len(rows) > 1 and not lb and tuple(lc) == (len(left) - 1,) and len(right) == 2:
         # A layer applied along the last axis: `BatchMatMulV2` supports this, and TFLite makes one operation of it.

@@ -11,7 +11,6 @@ from bedrax.lax.primitives.markers import index_of_platform
 from bedrax.tf import tensorflow as tf
 from bedrax.tf import types
 
-
 # TensorFlow's loops and conditionals have no kernels for floats of 8 bits and integers of 4, so these cross the border of
 # a branch or a step in another dtype.
 

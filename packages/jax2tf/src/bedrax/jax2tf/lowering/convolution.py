@@ -8,6 +8,7 @@ each position in the window.
 from __future__ import annotations
 
 from bedrax.core import dims
+from bedrax.jax2tf.carriers import cast, storage
 from bedrax.jax2tf.lowering.contractions import prepare_product
 from bedrax.jax2tf.lowering.shaping import pad, reshape
 from bedrax.jax2tf.tables import tf_rules
@@ -43,7 +44,8 @@ def _conv(
     # (batch, space, features) and (space, features in, features out)
     x_order = [numbers.lhs_spec[0], *numbers.lhs_spec[2:], numbers.lhs_spec[1]]
     k_order = [*numbers.rhs_spec[2:], numbers.rhs_spec[1], numbers.rhs_spec[0]]
-    x, kernel = transpose(lhs, x_order), transpose(rhs, k_order)
+    # TensorFlow does not transpose narrow dtypes.
+    x, kernel = (transpose(cast(v, storage(v.dtype)), order) for v, order in ((lhs, x_order), (rhs, k_order)))
     x_shape, k_shape = [a.shape[d] for d in x_order], [b.shape[d] for d in k_order]
     x, kernel, finish = prepare_product(x, kernel, (a.dtype, b.dtype), out_aval.dtype, precision)
     known = dims.is_constant_shape((feature_group_count, batch_group_count))
