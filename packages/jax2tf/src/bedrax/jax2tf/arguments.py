@@ -78,9 +78,10 @@ def to_tensor(x: Any) -> Argument:
         )
     if isinstance(x, tf.TensorSpec):
         raise TypeError(f"a converted function takes tensors, got {x}")
-    if not isinstance(x, tf.Variable) and (hasattr(x, "__tf_tensor__") or isinstance(x, tf.IndexedSlices)):
-        x = tf.convert_to_tensor(x)  # NumPy would read a variable of Keras without its gradient
-    if isinstance(x, tf.Tensor | tf.Variable):
+    is_tensor = isinstance(x, tf.Tensor | tf.Variable)
+    if not is_tensor and (hasattr(x, "__tf_tensor__") or isinstance(x, tf.IndexedSlices)):
+        x, is_tensor = tf.convert_to_tensor(x), True  # NumPy would read a variable of Keras without its gradient
+    if is_tensor:
         if x.shape.rank is None:
             raise ValueError(f"jax2tf.convert: the rank of every argument must be known, but that of {x} is not")
         dtype = dtypes.canonicalize_dtype(numpy_dtype(x.dtype))
