@@ -84,6 +84,10 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "jax.core.ShapedArray.str_short(mesh_axis_types)", "jax.experimental.hijax.AbstractRef.str_short(mesh_axis_types)",
     ),
     "for libraries: the behaviour is always this one here": (
+        "jax.core.ShapedArray.dec_rank(size)", "jax.core.ShapedArray.row_type(size)",
+        "jax.experimental.hijax.HiType.str_short(short_dtypes)", "jax.experimental.hijax.HiType.str_short(mesh_axis_types)",
+        "jax.experimental.hijax.MutableHiType.str_short(short_dtypes)",
+        "jax.experimental.hijax.MutableHiType.str_short(mesh_axis_types)",
         "jax.extend.core.AbstractToken.str_short(short_dtypes)", "jax.extend.core.AbstractToken.str_short(mesh_axis_types)",
         "jax.custom_vjp.defvjp(generic_batching)", "jax.custom_vjp.defvjp_with_accums(generic_batching)",
         "jax.custom_vjp.defvjp_with_logs(generic_batching)", "jax.interpreters.ad.backward_pass(transform_stack)",

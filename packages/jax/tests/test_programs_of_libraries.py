@@ -146,3 +146,54 @@ def test_kinds_of_operations_of_libraries():
     assert twice.pp_params() == {"n": 3} and Twice.defines("vjp_bwd_retval")
     assert not Twice.defines("vjp_bwd") and not Twice.defines("vjp_bwd_retval_logs")
     np.testing.assert_allclose(jax.grad(lambda x: twice(x).sum())(X), [2, 2, 2])
+
+
+def test_compiled_programs_have_values_of_a_library_inside():
+    from jax import export
+
+    class Angle:
+        def __init__(self, turns):
+            self.turns = turns
+
+    kind = jax.typeof(jnp.ones(3))
+
+    class AngleType(hijax.HiType):
+        __eq__ = lambda self, other: isinstance(other, AngleType)
+        __hash__ = lambda self: hash(AngleType)
+        __repr__ = lambda self: "angle"
+        lo_ty = lambda self: [kind]
+        lower_val = lambda self, angle: [angle.turns]
+        raise_val = lambda self, turns: Angle(turns)
+        to_tangent_aval = lambda self: kind
+
+    hijax.register_hitype(Angle, lambda angle: AngleType())
+
+    class Turns(hijax.HiPrim):
+        def __init__(self):
+            self.in_avals, self.out_aval, self.params = (kind,), AngleType(), {}
+            super().__init__()
+
+        expand = lambda self, x: Angle(x % 1)
+        vjp_fwd = lambda self, nzs_in, x: (self(x), None)
+        vjp_bwd_retval = lambda self, residuals, ct: (ct,)
+
+    class Read(hijax.HiPrim):
+        def __init__(self):
+            self.in_avals, self.out_aval, self.params = (AngleType(),), kind, {}
+            super().__init__()
+
+        expand = lambda self, angle: angle.turns
+        vjp_fwd = lambda self, nzs_in, angle: (self(angle), None)
+        vjp_bwd_retval = lambda self, residuals, ct: (ct,)
+
+    x = jnp.array([0.25, 1.5, 2.75])
+    wrapped = np.array([0.25, 0.5, 0.75])
+    whole = jax.jit(lambda x: Read()(Turns()(x)))
+    angle = jax.jit(Turns())(x)
+    assert type(angle) is Angle
+    for found in (whole(x), jax.jit(Read())(angle), whole.lower(x).compile()(x), export.export(whole)(x).call(x)):
+        np.testing.assert_allclose(found, wrapped)
+    np.testing.assert_allclose(jax.jit(jax.grad(lambda x: (whole(x) ** 2).sum()))(x), 2 * wrapped)
+    np.testing.assert_allclose(jax.grad(lambda a: (jax.jit(Read())(a) ** 2).sum())(angle), 2 * wrapped)
+    with pytest.raises(NotImplementedError, match="takes or returns values of libraries' types"):
+        jax.jit(Read()).lower(angle)

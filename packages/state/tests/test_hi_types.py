@@ -7,7 +7,7 @@ import pytest
 
 import bedrax.numpy as jnp
 from bedrax import lax
-from bedrax.autodiff import grad, vjp
+from bedrax.autodiff import grad
 from bedrax.core import avals
 from bedrax.core.avals import ShapedArray, typeof
 from bedrax.core.jitting import jit
@@ -236,48 +236,3 @@ def test_values_in_programs_have_the_attributes_that_their_type_declares():
 def test_attributes_of_types_are_attributes_of_values():
     assert hi_types.aval_method(sorted).of_value([2, 1])(reverse=True) == [2, 1]
     assert hi_types.aval_property(len).of_value([2, 1]) == 2
-
-
-class Point:
-    def __init__(self, x, count):
-        self.x, self.count = x, count
-
-
-class Move(Point):
-    """The tangent of a point."""
-
-
-@dataclass(frozen=True)
-class PointType(hi_types.HiType):
-    x: ShapedArray
-    count: ShapedArray
-    made: type = Point
-
-    lo_ty = lambda self: [self.x, self.count]
-    lower_val = lambda self, point: [point.x, point.count]
-    raise_val = lambda self, x, count: self.made(x, count)
-    to_tangent_aval = lambda self: PointType(self.x.to_tangent_aval(), self.count.to_tangent_aval(), Move)
-
-
-@pytest.mark.parametrize("nested", [False, True])
-def test_the_gradient_of_a_value_of_a_library_is_of_its_tangent_type(nested):
-    hi_types.register_hitype(Point, lambda p: PointType(typeof(p.x), typeof(p.count)))
-    point = Point(jnp.array([2.0, 3.0]), jnp.int32(4))
-    seen = []
-
-    def f(p):
-        p = p["of"][0] if nested else p
-        seen.append(type(p))
-        return jnp.sum(p.x**2) * p.count
-
-    at = {"of": [point]} if nested else point
-    moved = lambda g: g["of"][0] if nested else g
-    found = moved(grad(f, allow_int=True)(at))
-    assert type(found) is Move and seen == [Point]
-    np.testing.assert_array_equal(found.x, [16, 24])
-    assert found.count.dtype == np.dtype([("float0", "V")])
-    value, pull = vjp(f, at)
-    assert value == 52
-    np.testing.assert_array_equal(moved(pull(f32(2.0))[0]).x, [32, 48])
-    traced = jit(lambda x: moved(grad(f, allow_int=True)(at)).x + x)(f32(1))
-    np.testing.assert_array_equal(traced, [17, 25])

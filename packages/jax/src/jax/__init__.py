@@ -26,6 +26,8 @@ _offers.name_all(
         "split by manual axes": "bedrax.parallel.sums:split_by_manual",
         "moves of partial sums": "bedrax.parallel.exchanges:move",
         "results with partial sums": "bedrax.parallel.exchanges:result",
+        "type of a block": "bedrax.parallel.mapping:type_of_block",
+        "type of a whole array": "bedrax.parallel.mapping:type_of_whole",
         "operands in parts": "bedrax.parallel.exchanges:in_parts",
         "types with splits": "bedrax.parallel.explicit:typed",
         "error of splits": "bedrax.parallel.explicit:ShardingTypeError",

@@ -47,11 +47,6 @@ class GradAccum:
         raise NotImplementedError(f"{type(self).__name__} does not define the method freeze(self)")
 
 
-def _added(aval: AbstractValue, x: Any, y: Any) -> Any:
-    own = getattr(aval, "vspace_add", None)
-    return own(x, y) if own is not None else add_tangents(x, y)
-
-
 class ValAccum(GradAccum):
     """A `GradAccum` that holds the sum as a value.
 
@@ -80,7 +75,7 @@ class ValAccum(GradAccum):
         """Add a cotangent; None and `Zero` add nothing."""
         if x is None or type(x) is Zero:
             return
-        self.val = x if type(self.val) is Zero else _added(self.aval.to_tangent_aval(), self.val, x)
+        self.val = x if type(self.val) is Zero else add_tangents(self.val, x)
 
     def freeze(self) -> Any:
         """The sum, or `Zero`."""

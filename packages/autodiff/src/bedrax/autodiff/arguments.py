@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
-from bedrax.autodiff.tables import Zero, has_tangent, instantiate
-from bedrax.core import codes, dtypes, objects, source
+from bedrax.autodiff.tables import Zero, differentiable, has_tangent, instantiate
+from bedrax.core import codes, dtypes, source
 from bedrax.core.array import Array
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.codes import coded
@@ -20,40 +20,10 @@ from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.conversions import convert_to
 
 
-class _Represented:
-    """A value of a library's own type in a tree: a node, whose children are the values that represent it."""
-
-    __slots__ = ("aval", "values")
-
-    def __init__(self, aval: AbstractValue, values: Sequence[Any]) -> None:
-        self.aval, self.values = aval, values
-
-
-# Unflattening such a node makes a value of the library's type.
-pytree.register_pytree_node(
-    _Represented, lambda x: (tuple(x.values), x.aval), lambda aval, values: aval.raise_val(*values)
-)
-
-
-def _represented(tree: Any, what: Callable[[AbstractValue], AbstractValue]) -> Any:
-    """`tree` with a node for each value of a library's type. Unflattening makes values of the type ``what(type)``."""
-
-    def one(x):
-        found = objects.kinds.get(type(x))
-        aval = None if found is None else found.typeof(x)
-        return x if aval is None or aval.has_qdd else _Represented(what(aval), aval.lower_val(x))
-
-    return pytree.tree_map(one, tree) if objects.kinds else tree
-
-
 class Chosen:
-    """The differentiated positional arguments of a call, as leaves of `tree`, and a way to call with others.
+    """The differentiated positional arguments of a call, as leaves of `tree`, and a way to call with others."""
 
-    `tree` is the structure of their tangents: a value of a library's type is represented by leaves. Its tangent is made
-    of the tangents of these leaves.
-    """
-
-    __slots__ = ("_args", "_fun", "_kwargs", "_positions", "_single", "_tree", "_types", "leaves", "tree")
+    __slots__ = ("_args", "_fun", "_kwargs", "_positions", "_single", "_types", "leaves", "tree")
 
     def __init__(
         self,
@@ -69,10 +39,8 @@ class Chosen:
         chosen = args[self._positions[0]] if self._single else tuple([args[n] for n in self._positions])
         self._types: list[Any] | None = None
         self.leaves: list[Any]
-        self.leaves, self._tree = pytree.tree_flatten(_represented(chosen, lambda aval: aval))
-        self.tree: Any = self._tree
-        if objects.kinds:
-            self.tree = pytree.tree_structure(_represented(chosen, lambda aval: aval.to_tangent_aval()))
+        self.tree: Any
+        self.leaves, self.tree = pytree.tree_flatten(chosen)
 
     @property
     def types(self) -> list[Any]:
@@ -83,7 +51,7 @@ class Chosen:
 
     def call(self, *leaves: Array) -> Any:
         """Call the function with other leaves of the chosen arguments. Returns its result."""
-        values = pytree.tree_unflatten(self._tree, leaves)
+        values = pytree.tree_unflatten(self.tree, leaves)
         full = list(self._args)
         for n, value in zip(self._positions, (values,) if self._single else values, strict=True):
             full[n] = value
@@ -97,8 +65,8 @@ class Chosen:
         return f"the argument {names[leaves[i]]} of {source.describe_function(self._fun)}"
 
     def active(self) -> tuple[bool, ...]:
-        """One boolean per leaf: whether its dtype has tangents."""
-        return tuple([(a.is_array or a.mutable) and has_tangent(a.dtype) for a in self.types])
+        """One boolean per leaf: whether its type has tangents."""
+        return tuple([has_tangent(a.dtype) if a.is_array else differentiable(a) for a in self.types])
 
 
 def _chosen_positions(name: str, fun: Callable, argnums: int | tuple[int, ...], count: int) -> tuple[int, ...]:

@@ -278,6 +278,15 @@ def _checked_tangent(i, p, t, primals):
     if type(t) is Zero and not no_tangent:
         return t
     got = wanted if no_tangent and is_float0(t) else aval_of(t)
+    if wanted.represented or got.represented:
+        if got != wanted:
+            raise TypeError(
+                coded(
+                    "BX-TANGENT",
+                    f"jvp: a tangent for a primal of type {aval} is of type {wanted}, got {got}{_place(i, primals)}",
+                )
+            )
+        return t
     if got.dtype != wanted.dtype:
         raise TypeError(
             coded(

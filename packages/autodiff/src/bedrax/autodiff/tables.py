@@ -119,6 +119,14 @@ def has_tangent(dtype: Any) -> bool:
     return dtypes.is_inexact(dtype) or hasattr(dtype, "tangent_dtype")
 
 
+def differentiable(aval: AbstractValue) -> bool:
+    """Whether values of a type have nonzero tangents."""
+    if aval.represented:
+        tangent = aval.to_tangent_aval()
+        return not tangent.is_array or has_tangent(tangent.dtype)
+    return (aval.is_array or aval.mutable) and has_tangent(aval.dtype)
+
+
 def add_tangents(x: Any, y: Any) -> Any:
     """Return the sum of two tangents (or cotangents) of one type.
 
@@ -137,7 +145,15 @@ def add_tangents(x: Any, y: Any) -> Any:
         return y
     if type(y) is Zero:
         return x
-    dtype = aval_of(x).dtype
+    aval = aval_of(x)
+    if aval.is_high:
+        own = getattr(aval, "vspace_add", None)
+        if own is None:
+            raise NotImplementedError(
+                f"a sum of tangents of type {aval} is needed; the class {type(aval).__name__} must define `vspace_add`"
+            )
+        return own(x, y)
+    dtype = aval.dtype
     sum_of = (
         None if isinstance(dtype, np.dtype) else getattr(dtype, "sum_of", None)
     )  # an extended dtype may have its own

@@ -15,18 +15,18 @@ from bedrax.core import dims as core_dims
 from bedrax.core.avals import aval_of, is_valid_value
 from bedrax.core.codes import coded
 from bedrax.core.names import VMAP
+from bedrax.core.objects import MappingSpec
 from bedrax.core.public import public
 from bedrax.core.signatures import leaf_names, signature_of
 from bedrax.core.source import api_boundary, describe_function
 from bedrax.core.staging import function_name
 from bedrax.core.typing import P, R
-from bedrax.lax.axes import rank_of
 from bedrax.lax.primitives.placement import is_split, moved
 from bedrax.lax.primitives.reductions import reduce_sum
 
 
 def _is_axis(x) -> bool:
-    return x is None or type(x) is int
+    return x is None or type(x) is int or isinstance(x, MappingSpec)
 
 
 _OF_FUNCTIONS = {"__name__": str, "__qualname__": str, "__annotations__": dict}
@@ -47,7 +47,8 @@ def vmap(
       fun: takes and returns pytrees of arrays.
       in_axes: the axis of each argument to map over: an int, None (not mapped), or a
         tuple/list as long as the positional arguments whose entries are pytree prefixes of
-        them. Keyword arguments are always mapped over axis 0.
+        them. Keyword arguments are always mapped over axis 0. A value of a library's type has a
+        `jax.experimental.hijax.MappingSpec` in place of an axis, here and in `out_axes`.
       out_axes: the position of the mapped axis in the results; a pytree prefix of them.
       axis_name: a name for collectives inside `fun` (``lax.psum`` and the like).
       axis_size: size of the mapped axis, needed only where no argument is mapped.
@@ -180,7 +181,7 @@ def _check_axes(in_axes, out_axes) -> None:
         )
     for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
         for leaf in () if type(axes) is int else pytree.tree_leaves(axes):
-            if type(leaf) is not int:
+            if not _is_axis(leaf):
                 raise TypeError(f"vmap: {what} holds ints and None, got {axes!r}")
 
 
@@ -216,7 +217,15 @@ def _placed(x, dim: int | None, wanted: int | None, size, call: _Call, of: tuple
                 )
             )
         return x
-    rank = rank_of(x) + (dim is None)
+    aval = aval_of(x)
+    if type(wanted) is not int or aval.represented:
+        if dim != wanted:
+            raise ValueError(
+                f"vmap: the result{_key(*of)} of type {aval} is mapped by {dim!r}, and its entry in out_axes is"
+                f" {wanted!r}, in {call}. A value of a library's type is not moved, and not repeated."
+            )
+        return x
+    rank = len(aval.shape) + (dim is None)
     if not -rank <= wanted < rank:
         raise ValueError(
             coded(
@@ -298,9 +307,13 @@ def _normalize(leaves, dims, in_tree, call) -> list:
             result.append(None)
             continue
         aval = aval_of(x)
-        if not (aval.is_array or aval.mutable):
-            result.append(None)
-            continue
+        if type(d) is not int or not aval.is_array:
+            if isinstance(d, MappingSpec) or aval.represented:
+                result.append(_checked_spec(aval, d, _path(in_tree, i), call))
+                continue
+            if not (aval.is_array or aval.mutable):
+                result.append(None)
+                continue
         rank = len(aval.shape)
         if not -rank <= d < rank:
             path = _path(in_tree, i)
@@ -315,6 +328,16 @@ def _normalize(leaves, dims, in_tree, call) -> list:
             )
         result.append(d % rank)
     return result
+
+
+def _checked_spec(aval, spec, path: str, call) -> Any:
+    """The entry of an axes argument for a value of a library's type."""
+    if not aval.represented or not isinstance(spec, MappingSpec):
+        raise TypeError(
+            f"vmap: {path} has type {aval}, and its entry in the axes is {spec!r}, in {call}. A value of a library's type"
+            " is mapped by a MappingSpec, an array by an int."
+        )
+    return spec
 
 
 def _path(in_tree, index: int) -> str:
@@ -336,10 +359,16 @@ def _numbered(tree) -> list:
 
 def _axis_size(leaves, dims, in_tree, call: _Call):
     given = call.axis_size
-    sizes = [aval_of(x).shape[d] for x, d in zip(leaves, dims, strict=True) if d is not None]
+    sizes = [aval_of(x).shape[d] for x, d in zip(leaves, dims, strict=True) if type(d) is int]
     if not sizes:
         if given is None:
-            nothing = "in_axes maps no argument" if leaves else "there are no arrays among the arguments"
+            nothing = (
+                "in_axes maps no array"
+                if any(isinstance(d, MappingSpec) for d in dims)
+                else "in_axes maps no argument"
+                if leaves
+                else "there are no arrays among the arguments"
+            )
             raise ValueError(
                 coded(
                     "BX-VMAP-UNMAPPED",
@@ -361,7 +390,7 @@ def _sizes_differ(leaves, dims, in_tree, call: _Call) -> str:
         names = []
     groups: dict[Any, Any] = {}
     for i, (x, d) in enumerate(zip(leaves, dims, strict=True)):
-        if d is not None:
+        if type(d) is int:
             path = _path(in_tree, i)
             index = path[5:].split("]")[0] if path.startswith("args[") else ""
             label = f"argument {path} of type {aval_of(x).str_short(True)}"

@@ -19,6 +19,7 @@ from bedrax.core.composites import name_batched
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.names import Transform
+from bedrax.core.objects import MappingSpec
 from bedrax.core.passes import axes_of
 from bedrax.core.tables import named_axes, programs
 from bedrax.core.tracing import (
@@ -62,8 +63,13 @@ class BatchTracer(Tracer):
     def aval(self) -> ShapedArray:
         found = self._aval
         if found is None:
-            found = self._aval = mapped_aval(aval_of(self.val), self.dim)
+            batch = aval_of(self.val)
+            found = batch.without_axis(self.dim) if batch.is_array else self._element_of(batch)
+            self._aval = found
         return found
+
+    def _element_of(self, batch: Any) -> Any:
+        return mapped_aval(batch, self.dim, self._trace.axis.size)
 
     @property
     def batch_dim(self) -> Any:
@@ -76,17 +82,27 @@ class BatchTracer(Tracer):
 aval_functions[BatchTracer] = operator.attrgetter("aval")
 
 
-def mapped_aval(aval: AbstractToken | ShapedArray, dim: int | None) -> AbstractToken | ShapedArray:
-    """The type of one element of a batch."""
+def mapped_aval(aval: Any, dim: Any, size: Any = None) -> Any:
+    """The type of one element of a batch. `dim` is a `MappingSpec` for a type of a library, which needs the size."""
     if dim is None or not aval.is_array:
-        return aval
+        return aval if dim is None or not aval.represented else _ranked(aval, "dec_rank", size, dim)
     return aval.without_axis(dim)
 
 
-def unmapped_aval(size: int, dim: int | None, aval: AbstractToken | ShapedArray) -> AbstractToken | ShapedArray:
+def _ranked(aval: Any, method: str, size: Any, spec: Any) -> Any:
+    own = getattr(aval, method, None)
+    if own is None or not isinstance(spec, MappingSpec):
+        raise TypeError(
+            f"values of type {aval} are mapped by a MappingSpec, for which the class {type(aval).__name__} must define"
+            f" `dec_rank` and `inc_rank`; got {spec!r}"
+        )
+    return own(size, spec)
+
+
+def unmapped_aval(size: int, dim: Any, aval: Any) -> Any:
     """The type of a batch of elements."""
     if dim is None or not aval.is_array:
-        return aval
+        return aval if dim is None or not aval.represented else _ranked(aval, "inc_rank", size, dim)
     dim %= len(aval.shape) + 1
     return aval.with_axis(dim, size)
 
@@ -227,10 +243,19 @@ def batch_flat(
     return batch_flat_with_aux(lambda *xs: (fun(*xs), None), axis, vals, dims)[:2]
 
 
+def _is_moved_value(x: Any, dim: Any, to: Any) -> bool:
+    return isinstance(dim, MappingSpec) or isinstance(to, MappingSpec) or (to is not None and aval_of(x).represented)
+
+
 def place(x: Any, dim: int | None, to: int | None, size: int) -> Any:
     """`x`, mapped at `dim`, as mapped at `to` (None: it must not be mapped)."""
     if dim == to:
         return x
+    if (type(dim) is not int or type(to) is not int) and _is_moved_value(x, dim, to):
+        raise ValueError(
+            f"a value of type {aval_of(x)} that is mapped by {dim!r} was given where one that is mapped by {to!r} is"
+            " needed; values of libraries' types are not moved, and not repeated"
+        )
     if to is None:
         raise ValueError(
             f"a value of shape {aval_of(x).shape} that is mapped over axis {dim} was given where a value that is not mapped is"

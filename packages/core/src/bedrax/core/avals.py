@@ -48,6 +48,7 @@ class AbstractValue:
     tracer_class: type | None = None  # of values in a program; None: that of arrays
     token: int | None = None  # a number that stands for the type in keys of caches; see `plain_aval`
     is_high = False  # whether a library defines the type
+    represented: bool = False  # whether arrays represent its values (`lo_ty`), and programs may have such values
     has_qdd = False  # whether the state of its values changes while a program is recorded
 
     def to_tangent_aval(self) -> AbstractValue:
@@ -69,6 +70,18 @@ class AbstractValue:
     def raise_val(self, *values: Any) -> Any:
         """Return the value that these values represent."""
         (value,) = values
+        return value
+
+    def row_type(self, size: Any) -> Any:
+        """Return the type of one of `size` elements along the first axis."""
+        raise TypeError(f"values of type {self} have no first axis")
+
+    def rows_type(self, size: Any) -> Any:
+        """Return the type of `size` values along a new first axis."""
+        raise TypeError(f"values of type {self} cannot be stacked")
+
+    def as_operand(self, value: Any) -> Any:
+        """Return a Python object as an operand of an operation: a tracer, if it holds tracers."""
         return value
 
     def normalize(self) -> AbstractValue:
@@ -211,6 +224,34 @@ class ShapedArray(AbstractValue):
         """The type of an element along an axis."""
         split = None if self.split is None else self.split.without_dimension(d)
         return self._of_shape(self.shape[:d] + self.shape[d + 1 :], split)
+
+    def row_type(self, size: Any) -> ShapedArray:
+        return self.without_axis(0)
+
+    def rows_type(self, size: Any) -> ShapedArray:
+        return self.with_axis(0, size)
+
+    # The same for libraries, whose types have these methods for mapping specifications of their own.
+
+    def inc_rank(self, size: Any, spec: int | None) -> ShapedArray:
+        """The type of a batch of such arrays along axis `spec`; None: the batch is one array."""
+        return self if spec is None else self.with_axis(spec % (self.ndim + 1), size)
+
+    def dec_rank(self, size: Any, spec: int | None) -> ShapedArray:
+        """The type of an element along axis `spec`; None: every element is the array."""
+        return self if spec is None else self.without_axis(spec % self.ndim)
+
+    def leading_axis_spec(self) -> int:
+        """The mapping over the first axis."""
+        return 0
+
+    def shard(self, mesh: Any, manual_axes: Any, check_vma: bool, spec: Any) -> ShapedArray:
+        """The type of a block of such an array."""
+        return offers.offered("type of a block")(self, mesh, manual_axes, check_vma, spec)
+
+    def unshard(self, mesh: Any, check_vma: bool, spec: Any) -> ShapedArray:
+        """The type of an array with such blocks."""
+        return offers.offered("type of a whole array")(self, mesh, check_vma, spec)
 
     def strip_weak_type(self) -> ShapedArray:
         return self.update(weak_type=False) if self.weak_type else self
@@ -557,8 +598,10 @@ class ShapeDtypeStruct:
         return self.shape, self.dtype, self.sharding, self.weak_type, self.manual_axis_type, self.is_ref
 
 
-def struct_of(aval: Any) -> ShapeDtypeStruct:
-    """Return the struct of an array or a reference of a type, with the sharding if the type has one."""
+def struct_of(aval: Any) -> Any:
+    """Return the struct of an array or a reference of a type, with the sharding if it has one; a library's type itself."""
+    if aval.represented:
+        return aval
     place = getattr(aval, "split", None)
     return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=place, weak_type=aval.weak_type, is_ref=aval.mutable)
 

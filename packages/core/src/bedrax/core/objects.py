@@ -25,6 +25,24 @@ class ObjectKind(NamedTuple):
 kinds: dict[type, ObjectKind] = {}
 
 
+class MappingSpec:
+    """The mapping of a value of a library's type, instead of the number of an axis. Libraries derive from it.
+
+    An instance is an entry of ``in_axes`` and ``out_axes`` of `jax.vmap`. The methods ``dec_rank(size, spec)`` and
+    ``inc_rank(size, spec)`` of the type return the type of an element and of a batch.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> class Both(hijax.MappingSpec):
+      ...     pass
+      ...
+      >>> isinstance(Both(), hijax.MappingSpec)
+      True
+    """
+
+
 class Held(NamedTuple):
     """An object, in place of the type of an argument: a function is traced for this object."""
 

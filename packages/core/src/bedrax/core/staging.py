@@ -192,7 +192,10 @@ class StagingTrace(Trace):
                 raise errors.escaped_tracer_error(x)
             if hasattr(x, "__jax_array__"):
                 return self.lift(x.__jax_array__())
-            var = self.const_vars[key] = Var(aval_of(x))
+            aval = aval_of(x)
+            if aval.is_high and (operand := aval.as_operand(x)) is not x:
+                return self.lift(operand)
+            var = self.const_vars[key] = Var(aval)
             self.consts.append(x)  # also keeps `x` alive, so that its id stays its own
         return var
 
@@ -407,8 +410,12 @@ def flat_fun(fun: Callable[..., Any], in_tree: PyTreeDef) -> Callable[..., Any]:
 
 
 def type_or_object(x: Any) -> AbstractValue | objects.Held:
-    """Return the type of an argument of a traced function, or the object if it is one of a library's own class."""
-    return objects.Held.of(x) if type(x) in objects.kinds else avals.abstractify(x)
+    """Return the type of an argument of a traced function, or the object if no array represents it."""
+    kind = objects.kinds.get(type(x))
+    if kind is None:
+        return avals.abstractify(x)
+    aval = kind.typeof(x)
+    return aval if aval.represented else objects.Held.of(x)
 
 
 def trace_function(

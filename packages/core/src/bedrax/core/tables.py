@@ -133,6 +133,12 @@ def count(wires: Sequence[Wire], kind: int, *readers: int) -> int:
     return found
 
 
+# For `bedrax.core.represented`.
+represent_rules: Final = Column(
+    "operations on values of libraries' types", signature="rule(*values, **params) -> values"
+)
+identities: Final[set[Any]] = set()  # primitives that return their operands, of any types
+
 line_rules: Final = Column("printing as a line", signature="rule(eqn, name of a variable or literal) -> text")
 
 

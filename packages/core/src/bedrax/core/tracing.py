@@ -386,8 +386,16 @@ class Tracer(array.Array):
         self.aval = aval
 
     def __getattr__(self, name: str) -> Any:  # the type may define attributes that arrays lack
-        found = None if hasattr(type(self), name) or self.aval.is_array else getattr(self.aval, name, None)
-        return found.of_value(self) if hasattr(found, "of_value") else super().__getattr__(name)
+        if not hasattr(type(self), name) and not self.aval.is_array:
+            found = getattr(self.aval, name, None)
+            if hasattr(found, "of_value"):
+                return found.of_value(self)
+            if self.aval.represented:
+                raise AttributeError(
+                    f"a value of type {self.aval} in a traced function has no attribute {name!r}: apply an operation, of a"
+                    " class that derives from HiPrim, whose `expand` reads the attribute"
+                )
+        return super().__getattr__(name)
 
     def concrete(self) -> Any | None:
         """The value, where the transformation knows one (eager differentiation), else None."""

@@ -91,7 +91,7 @@ def _check_programs(eqn) -> None:
                 continue
             outer = own[place] if place < len(own) else None
             if outer is not None and n >= len(types) - leading:
-                inner = inner.with_axis(0, use.rounds)
+                inner = inner.rows_type(use.rounds)
             if outer is None or not _same(inner, outer):
                 given = "nothing" if outer is None else outer.short()
                 raise JaxprTypeError(

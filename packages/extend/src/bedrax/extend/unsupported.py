@@ -15,8 +15,6 @@ from typing import Any, Final
 from bedrax.core.defining import named
 from bedrax.extend import refused
 
-_TYPES = "values of a library's types are Python objects here, which hold arrays: the shardings of these arrays describe their distribution"
-
 _MESHES = (
     "kernels run one after the other here (pallas_call with interpret=True): there are no cores, and nothing to compile"
 )
@@ -34,7 +32,6 @@ reasons: dict[str, str] = {
         _ROOFLINE, "jax.jit(f).lower(*args).compile().cost_analysis() has XLA's estimate of operations and bytes"
     ),
     "make_error_array": "arrays are values; an error is raised at its detection",
-    "HiPspec": _TYPES,
     **dict.fromkeys(("GridMapping", "register_lowering_rule"), _MESHES),
     "fused": "the compilers of these platforms choose their fusions; jax.jit compiles a function as a whole",
     **dict.fromkeys(_ATTENTION, _SPLASH),
@@ -334,24 +331,3 @@ make_splash_mha: Final = _function(
     Array([2., 3., 5.], dtype=float32)
     """,
 )
-
-# ---- types of libraries. Flax declares some at import (nnx.variablelib)
-
-
-class HiPspec:
-    """The distribution of values of a `HiType` over a mesh. The constructor raises NotImplementedError.
-
-    Examples:
-
-      >>> from jax.experimental import hijax
-
-      >>> try:
-      ...     hijax.HiPspec()
-      ... except NotImplementedError as error:
-      ...     print(error)
-      ...
-      HiPspec: values of a library's types are Python objects here, ...
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise refusal("HiPspec")

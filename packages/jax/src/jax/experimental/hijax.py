@@ -25,7 +25,7 @@ __getattr__, __dir__, __all__ = attach(
             "vmap_rule",
         ),
         "bedrax.extend.interpreters": ("Zero", "is_undefined_primal"),
-        "bedrax.extend.unsupported": ("HiPspec",),
+        "bedrax.parallel.specs": ("HiPspec",),
         "bedrax.state": ("AbstractRef", "TransformedRef"),
         "bedrax.state.hi_types": (
             "AvalMutableQDD",

@@ -21,7 +21,7 @@ from bedrax.state.hi_prims import (
     vmap_rule as vmap_rule,
 )
 from bedrax.extend.interpreters import Zero as Zero, is_undefined_primal as is_undefined_primal
-from bedrax.extend.unsupported import HiPspec as HiPspec
+from bedrax.parallel.specs import HiPspec as HiPspec
 from bedrax.state import AbstractRef as AbstractRef, TransformedRef as TransformedRef
 from bedrax.state.hi_types import (
     AvalMutableQDD as AvalMutableQDD,

@@ -111,8 +111,15 @@ def full_like(
     return full(shape, fill_value, dtype, sharding=sharding)
 
 
-def zeros_of(aval: ShapedArray) -> Any:
-    """Zeros of any array type, `float0` included."""
+def zeros_of(aval: Any) -> Any:
+    """Zeros of any array type, `float0` included; of a library's type its `vspace_zero`."""
+    if aval.is_high:
+        own = getattr(aval, "vspace_zero", None)
+        if own is None:
+            raise NotImplementedError(
+                f"a zero of type {aval} is needed; the class {type(aval).__name__} must define `vspace_zero`"
+            )
+        return own()
     dtype = aval.dtype
     if dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)

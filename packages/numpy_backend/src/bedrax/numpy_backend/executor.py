@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bedrax.core import avals, dtypes, executors
+from bedrax.core import avals, dtypes, executors, objects
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray
 from bedrax.core.executors import Executor
@@ -30,6 +30,11 @@ class NumpyExecutor(Executor):
 
     def apply(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Evaluate one operation eagerly; returns a `HostArray` or a list of them."""
+        if objects.kinds:
+            from bedrax.core import represented  # only programs with values of libraries' types need it
+
+            if represented.takes_values(prim, args, params):
+                return represented.bind_on_arrays(prim, args, params)
         rule = numpy_rules[prim]
         types = []
         values = []
@@ -70,6 +75,11 @@ class NumpyExecutor(Executor):
 
     def run_program(self, jaxpr: Jaxpr, args: tuple[Any, ...]) -> list[Any]:
         """Evaluate a whole program."""
+        if objects.kinds:
+            from bedrax.core import represented
+
+            if represented.holds(jaxpr):
+                return represented.run_on_arrays(jaxpr, args, self.run_program)
         return wrap_all(evaluate(jaxpr, *(to_numpy(x)[0] for x in args)), jaxpr.out_avals, args)
 
     def function_of(self, jaxpr: Jaxpr) -> Callable[..., list[Any]]:

@@ -18,8 +18,8 @@ from bedrax.core.staging import function_name, of_a_trace
 from bedrax.core.typing import Decorator, P, R
 from bedrax.parallel import explicit, meshes, rules
 from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh
-from bedrax.parallel.primitives import block_split, inside, manual_sizes, names_in, parts_of, shard_map_p
-from bedrax.parallel.specs import Infer, PartitionSpec, axes_of
+from bedrax.parallel.primitives import block_split, inside, manual_sizes, names_in, parts_of, shard_map_p, whole_type
+from bedrax.parallel.specs import HiPspec, Infer, PartitionSpec, axes_of
 from bedrax.parallel.sums import without_axes
 
 __all__ = ["shard_map", "smap"]
@@ -256,6 +256,10 @@ def _traced(
     blocks = []
     for i, (aval, spec) in enumerate(zip(types, own, strict=True)):
         name = functools.partial(_argument, f, args, i)
+        if aval.represented or isinstance(spec, HiPspec):
+            _check_values("in_specs", aval, spec, where, manual, name, "shard")
+            blocks.append(aval.shard(where, frozenset(manual), bool(check_vma), spec))
+            continue
         _check_spec("in_specs", spec, len(aval.shape), where, manual, name)
         explicit.check_blocks(aval, spec)
         _check_sums(aval, spec, where, manual, name)
@@ -268,6 +272,11 @@ def _traced(
     results = tuple(out_specs(program.out_avals, out_tree))
     for i, (aval, spec) in enumerate(zip(program.out_avals, results, strict=True)):
         name = functools.partial(_result, f, out_tree, i)
+        if aval.represented or isinstance(spec, HiPspec):
+            _check_values("out_specs", aval, spec, where, manual, name, "unshard")
+            if check_vma:
+                _check_blocks_of_values(spec, manual, name)
+            continue
         _check_spec("out_specs", spec, len(aval.shape), where, manual, name)
         if check_vma:
             _check_equal(aval, spec, manual, name)
@@ -350,7 +359,7 @@ def _flat_specs(what: str, specs: Any, tree: Any, f: Callable) -> list[Partition
         )
     found = prefix_leaves(what, specs, tree, f)
     for s in found:
-        if s is not None and not isinstance(s, PartitionSpec):
+        if s is not None and not isinstance(s, PartitionSpec | HiPspec):
             raise TypeError(
                 f"shard_map: {what} of {function_name(f)} holds PartitionSpecs (and None, for what is not cut), got"
                 f" {s!r} of type {type(s)}"
@@ -412,6 +421,49 @@ def _check_spec(what: str, spec: PartitionSpec, rank: int, mesh: Any, manual: Se
                     f" only, and {n!r} is Auto; make the mesh with axis_types=(jax.sharding.AxisType.Explicit, ...)"
                 )
             )
+
+
+def _check_values(what: str, aval: Any, spec: Any, mesh: Any, manual: Any, name: Callable, method: str) -> None:
+    """Check the spec of a value of a library's type."""
+    if not aval.represented or not isinstance(spec, HiPspec):
+        raise TypeError(
+            f"shard_map: {what} has {spec!r} for {name()}, of type {aval}. A value of a library's type has a HiPspec, an array"
+            " a PartitionSpec."
+        )
+    if not hasattr(aval, method):
+        raise NotImplementedError(
+            f"shard_map: {name()} is of type {aval}; for {what}, the class {type(aval).__name__} must define `{method}`"
+        )
+    lows, specs = aval.lo_ty(), tuple(spec.to_lo())
+    if len(specs) != len(lows):
+        raise ValueError(
+            f"shard_map: {what} has {spec!r} for {name()}, whose `to_lo` returns {len(specs)} specs; {len(lows)} arrays"
+            f" represent a value of type {aval}"
+        )
+    for low, own in zip(lows, specs, strict=True):
+        _check_spec(what, own, low.ndim, mesh, manual, name)
+
+
+def _check_blocks_of_values(spec: HiPspec, manual: Sequence[str], name: Callable) -> None:
+    """Raise if results may differ along a mapped axis that no block is cut along: their types do not state it."""
+    differing = [n for n in manual if any(n not in names_in(own) for own in spec.to_lo())]
+    if differing:
+        raise ValueError(
+            f"shard_map: out_specs has {spec!r} for {name()}, which states that arrays of it are equal along"
+            f" {', '.join(map(repr, differing))}; types of libraries do not state whether values vary. If they are equal, pass"
+            " check_vma=False."
+        )
+
+
+def type_of_block(aval: Any, mesh: Any, manual_axes: Any, check_vma: bool, spec: PartitionSpec) -> Any:
+    """`ShapedArray.shard`: the type of a block of an array, as libraries compute it in a method `shard`."""
+    sizes = manual_sizes(mesh, [n for n in mesh.axis_names if n in manual_axes])
+    return _block_type(aval, spec, sizes, check_vma, lambda: f"an array of type {aval}", mesh)
+
+
+def type_of_whole(aval: Any, mesh: Any, check_vma: bool, spec: PartitionSpec) -> Any:
+    """`ShapedArray.unshard`: the type of an array with blocks of a type."""
+    return whole_type(aval, spec, mesh, _manual(mesh, ()))
 
 
 def _check_sums(aval: Any, spec: PartitionSpec, mesh: Any, manual: Sequence[str], name: Callable) -> None:

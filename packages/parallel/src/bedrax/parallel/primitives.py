@@ -23,7 +23,15 @@ from bedrax.core.dead_code import dce_for, dead_code_rules, kept
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr
 from bedrax.core.jitting import jit_p
-from bedrax.core.tables import Use, device_rules, families_on_bases, print_rules, programs, varying_rules
+from bedrax.core.tables import (
+    Use,
+    device_rules,
+    families_on_bases,
+    print_rules,
+    programs,
+    represent_rules,
+    varying_rules,
+)
 from bedrax.core.tracing import Primitive
 from bedrax.lax import (
     concatenate,
@@ -40,7 +48,7 @@ from bedrax.lax import (
 from bedrax.lax.element_types import run_on_bases
 from bedrax.lax.tables import decompositions
 from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh
-from bedrax.parallel.specs import PartitionSpec, UnreducedKind, axes_of
+from bedrax.parallel.specs import HiPspec, PartitionSpec, UnreducedKind, axes_of
 from bedrax.parallel.sums import split_over, without_axes
 
 families_on_bases.add("shard_map")
@@ -135,7 +143,10 @@ def block_split(aval: ShapedArray, spec: PartitionSpec, mesh: Any, manual: froze
 def _types(*avals, jaxpr, mesh, in_specs, out_specs, manual, check_vma):
     if len(avals) != len(jaxpr.invars):
         raise TypeError(f"shard_map: {len(avals)} operands for a program that takes {len(jaxpr.invars)} arguments")
-    return [whole_type(a, s, mesh, manual) for a, s in zip(jaxpr.out_avals, out_specs, strict=True)]
+    return [
+        a.unshard(mesh, check_vma, s) if a.represented else whole_type(a, s, mesh, manual)
+        for a, s in zip(jaxpr.out_avals, out_specs, strict=True)
+    ]
 
 
 @varying_rules.rule(shard_map_p)
@@ -181,6 +192,25 @@ def _dead_code(eqn: Eqn, used):
     }
     invars, outvars = kept(eqn.invars, used_in), kept(eqn.outvars, used)
     return list(used_in), Eqn(eqn.primitive, invars, outvars, params, smaller.effects, eqn.source_info)
+
+
+# ---- values of libraries' types
+
+
+@represent_rules.rule(shard_map_p)
+def _on_arrays(*values, jaxpr, in_specs, out_specs, **params):
+    from bedrax.core import represented  # only programs with such values need it
+
+    with inside(params):
+        program = represented.on_arrays(jaxpr)
+    specs = {"in_specs": specs_of_arrays(in_specs), "out_specs": specs_of_arrays(out_specs)}
+    arrays = represented.arrays_of(jaxpr.in_avals, values)
+    return represented.values_of(jaxpr.out_avals, shard_map_p.bind(*arrays, jaxpr=program, **specs, **params))
+
+
+def specs_of_arrays(specs: Sequence[Any]) -> tuple[PartitionSpec, ...]:
+    """The spec of each array that represents values."""
+    return tuple([low for spec in specs for low in (spec.to_lo() if isinstance(spec, HiPspec) else (spec,))])
 
 
 # ---- the decomposition

@@ -41,6 +41,16 @@ from bedrax.parallel.specs import PartitionSpec, axes_of
 from bedrax.parallel.sums import tidy, without_axes
 
 
+def _refuse_values(what: str, avals: Sequence[Any]) -> None:
+    """Raise if a derived program would take or return values of libraries' types: their specs have no derived ones."""
+    for aval in avals:
+        if aval.represented:
+            raise NotImplementedError(
+                f"{what} of a shard_map with a value of type {aval} is not supported: apply it to the function inside, or let"
+                " the function take and return the arrays that represent the value"
+            )
+
+
 def _bind(params: dict, program: Jaxpr, args: Sequence[Any], in_specs: Sequence, out_specs: Sequence) -> list:
     """Bind a derived program. Tracers that its rules closed over become arguments that are equal on all devices."""
     program, consts = staging.close_over(program, every=False)
@@ -57,6 +67,7 @@ def _bind(params: dict, program: Jaxpr, args: Sequence[Any], in_specs: Sequence,
 @jvp_rules.rule(shard_map_p, kind="call")
 def _jvp(primals, tangents, **params):
     active = flags(tangents)
+    _refuse_values("the derivative", (*params["jaxpr"].in_avals, *params["jaxpr"].out_avals))
     with inside(params):
         pushed, active_out = jvp_jaxpr(params["jaxpr"], active)
     in_specs, out_specs = params["in_specs"], params["out_specs"]
@@ -151,8 +162,10 @@ def _stack_spec(own: tuple) -> PartitionSpec:
 def _linearize(primals, tangents, **params):
     active = flags(tangents)
     in_specs, out_specs = params["in_specs"], params["out_specs"]
+    _refuse_values("the derivative", (*params["jaxpr"].in_avals, *params["jaxpr"].out_avals))
     with inside(params):
         lin = linearize_jaxpr(params["jaxpr"], active)
+        _refuse_values("the derivative", lin.primal.out_avals)
         axes = tuple(_residual_axes(a, params) for a in lin.primal.out_avals[lin.num_out :])
         primal = _with_axes(lin.primal, axes, "results")
         linear = _with_axes(lin.linear, tuple(axes[i] if kind == "new" else () for kind, i in lin.sources), "arguments")
@@ -287,6 +300,7 @@ def _equal_before(program: Jaxpr, axes: frozenset, dims: tuple) -> Jaxpr:
 @batch_rules.rule(shard_map_p, kind="program")
 def _batch(axis, args, dims, **params):
     manual, mesh = params["manual"], params["mesh"]
+    _refuse_values("vmap", (*params["jaxpr"].in_avals, *params["jaxpr"].out_avals))
     used = {n for s in (*params["in_specs"], *params["out_specs"]) for n in names_in(s)}
     spread_over = axis.spmd_name if isinstance(axis.spmd_name, tuple) else (axis.spmd_name,)
     spread_over = tuple(n for n in spread_over if n in manual)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from bedrax.core.codes import coded
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "UNCONSTRAINED",
     "DuplicateSpecError",
+    "HiPspec",
     "ManualAxisType",
     "P",
     "PartitionSpec",
@@ -104,6 +105,31 @@ def axes_of(entry: str | tuple[str, ...] | None) -> tuple[Any, ...]:
     if entry is None or entry is UNCONSTRAINED:
         return ()
     return entry if isinstance(entry, tuple) else (entry,)
+
+
+class HiPspec:
+    """The distribution of a value of a library's type over a mesh, in place of a `PartitionSpec`, for `jax.shard_map`.
+
+    Libraries derive from it, with ``==`` and ``hash``, and define ``to_lo()``: a `PartitionSpec` for each array that
+    represents the value. The type of the value defines ``shard(mesh, manual_axes, check_vma, spec)`` and ``unshard(mesh,
+    check_vma, spec)``: the type of a block, and of the whole of blocks of the type.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> class Rows(hijax.HiPspec):
+      ...     def to_lo(self):
+      ...         return jax.P("i"), jax.P("i")
+      ...
+      >>> Rows().to_lo()
+      (P('i'), P('i'))
+    """
+
+    def to_lo(self) -> Sequence[PartitionSpec]:
+        raise NotImplementedError(
+            f"the class {type(self).__name__} must define `to_lo`: a PartitionSpec for each array"
+        )
 
 
 class PartitionSpec:

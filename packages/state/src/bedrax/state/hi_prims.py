@@ -1,9 +1,7 @@
 """Operations of libraries with their own rules (`jax.experimental.hijax.HiPrim`).
 
 A library derives a class from `HiPrim`; an object of it is one operation with its parameters and types. A call binds
-`hi_call_p` to the arrays that represent the arguments (`HiType.lower_val`); its parameter `prim` is that object. Each
-column calls a method of the object as its rule, with arguments that are values of their types again
-(`HiType.raise_val`).
+`hi_call_p` to the arguments; its parameter `prim` is that object. Each column calls a method of the object as its rule.
 
 Needed by Flax (`nnx.variablelib`).
 """
@@ -25,12 +23,14 @@ from bedrax.core.avals import AbstractValue, typeof
 from bedrax.core.dead_code import dead_code_rules
 from bedrax.core.effects import Effects
 from bedrax.core.ir import run
-from bedrax.core.staging import StagingTrace, stage_rules
-from bedrax.core.tables import effect_rules, print_rules
-from bedrax.core.tracing import Primitive, Tracer, current, entered
+from bedrax.core.objects import MappingSpec
+from bedrax.core.staging import stage_rules
+from bedrax.core.tables import effect_rules, print_rules, represent_rules
+from bedrax.core.tracing import Primitive, current, entered
 from bedrax.lax.primitives import custom_rules
 from bedrax.lax.primitives.reductions import reduce_sum
 from bedrax.lax.tables import decompositions
+from bedrax.parallel import explicit
 from bedrax.state.operations import new_ref
 
 __all__ = [
@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 
-# ---- values of types, and the arrays that represent them
+# ---- trees of values
 
 
 def _is_zero(x: Any) -> bool:
@@ -72,11 +72,7 @@ def instantiate_zeros(tangent: Any) -> Any:
     """
     if type(tangent) is not Zero:
         return tangent
-    aval = tangent.aval
-    if not aval.is_high:
-        return tangent.instantiate()
-    own = getattr(aval, "vspace_zero", None)
-    return own() if own is not None else aval.raise_val(*(instantiate_zeros(Zero(a)) for a in aval.lo_ty()))
+    return tangent.instantiate()
 
 
 class Types(NamedTuple):
@@ -96,15 +92,11 @@ class Types(NamedTuple):
         return cls(tuple(leaves), tree)
 
     @property
-    def is_high(self) -> bool:
-        return any(a.is_high for a in self.avals)
-
-    def arrays(self) -> list[AbstractValue]:
-        """The types of the arrays that represent the values."""
-        return [low for a in self.avals for low in a.lo_ty()]
-
-    def tangents(self) -> Types:
-        return Types(tuple(a.to_tangent_aval() for a in self.avals), self.tree)
+    def is_composed(self) -> bool:
+        """Whether values are references, or objects that no arrays represent: an operation on them is its composition."""
+        return any(low.mutable for a in self.avals for low in a.lo_ty()) or any(
+            a.is_high and not a.represented for a in self.avals
+        )
 
     def leaves(self, values: Any, what: str) -> list[Any]:
         """The leaves of a tree of values (or `Zero`)."""
@@ -113,63 +105,20 @@ class Types(NamedTuple):
         except (TypeError, ValueError) as e:
             raise TypeError(f"{what}: expected values of structure {self.tree}, got {values!r}") from e
 
-    def groups(self, arrays: Sequence[Any]) -> list[list[Any]]:
-        """The arrays of each leaf."""
-        rest = iter(arrays)
-        return [[next(rest) for _ in a.lo_ty()] for a in self.avals]
+    def operands(self, values: Any, what: str) -> list[Any]:
+        """The leaves of a tree of values, as operands of an operation."""
+        return [a.as_operand(x) for a, x in zip(self.avals, self.leaves(values, what), strict=True)]
 
-    def raised(self, arrays: Sequence[Any]) -> Any:
-        """The tree of values of the arrays that represent them."""
-        return self.tree.unflatten([a.raise_val(*xs) for a, xs in zip(self.avals, self.groups(arrays), strict=True)])
-
-    def lowered(self, values: Any, what: str) -> list[Any]:
-        """The arrays of a tree of values."""
-        leaves = self.leaves(values, what)
-        return [low for a, x in zip(self.avals, leaves, strict=True) for low in a.lower_val(x)]
-
-    def raised_tangents(self, arrays: Sequence[Any]) -> Any:
-        """The tree of tangents of arrays or `Zero`. A leaf is `Zero` if all of its arrays are."""
-        return self.tree.unflatten(
-            [_raised_tangent(a, xs) for a, xs in zip(self.avals, self.groups(arrays), strict=True)]
-        )
-
-    def lowered_tangents(self, values: Any, what: str) -> list[Any]:
-        """An array or `Zero` for each array that represents a primal."""
-        leaves = self.leaves(values, what)
-        return [low for a, t in zip(self.avals, leaves, strict=True) for low in _lowered_tangent(a, t)]
+    def tangents(self, values: Any, what: str) -> list[Any]:
+        """The tangents of a tree of values, as operands; `Zero` in place of None."""
+        return [_tangent(a, t) for a, t in zip(self.avals, self.leaves(values, what), strict=True)]
 
 
-def _tangent_type(aval: AbstractValue) -> AbstractValue:
-    """The type of tangents. Tangents of the primal's arrays represent its values."""
-    found = aval.to_tangent_aval()
-    wanted = [low.to_tangent_aval() for low in aval.lo_ty()]
-    if aval.is_high and [(a.shape, a.dtype) for a in found.lo_ty()] != [(a.shape, a.dtype) for a in wanted]:
-        raise NotImplementedError(
-            f"tangents of values of type {aval} are of type {found}, represented by {found.lo_ty()}; here a tangent is"
-            f" represented by tangents of the arrays that represent its primal: {wanted}"
-        )
-    return found
-
-
-def _raised_tangent(aval: AbstractValue, arrays: list) -> Any:
-    if all(map(_is_zero, arrays)):
-        return Zero(aval.to_tangent_aval())
-    return _tangent_type(aval).raise_val(*map(instantiate_zeros, arrays))
-
-
-def _lowered_tangent(aval: AbstractValue, tangent: Any) -> list:
-    if tangent is None or type(tangent) is Zero:
-        return [Zero(low.to_tangent_aval()) for low in aval.lo_ty()]
-    if aval.is_high:
-        lows = _tangent_type(aval).lower_val(tangent)
-    elif not has_tangent(aval.dtype):
-        lows = [Zero(aval.to_tangent_aval())]
-    else:
-        lows = [tangent]
-    return [
-        t if low.is_array and has_tangent(low.dtype) else Zero(low.to_tangent_aval())
-        for t, low in zip(lows, aval.lo_ty(), strict=True)
-    ]
+def _tangent(aval: AbstractValue, tangent: Any) -> Any:
+    kind = aval.to_tangent_aval()
+    if tangent is None or type(tangent) is Zero or (kind.is_array and not has_tangent(kind.dtype)):
+        return Zero(kind)
+    return kind.as_operand(tangent)
 
 
 # ---- accumulators of cotangents
@@ -288,7 +237,7 @@ class HiPrim:
         self.in_tree: Any = self.inputs.tree
         self.out_avals_flat: list[Any] = list(self.outputs.avals)
         self.out_tree: Any = self.outputs.tree
-        self.holds_references: bool = any(a.mutable for a in (*self.inputs.arrays(), *self.outputs.arrays()))
+        self.is_composed: bool = self.inputs.is_composed or self.outputs.is_composed
         self.__dict__.update(self.params)
 
     def _data(self) -> tuple:
@@ -308,12 +257,10 @@ class HiPrim:
         """Apply the operation to arguments of the types `in_avals`."""
         leaves = self.inputs.leaves(tuple(args), f"{type(self).__name__} takes {len(self.in_avals)} arguments")
         self.check(*pytree.tree_unflatten(self.in_tree, [typeof(x) for x in leaves]))
-        if self.holds_references:  # operations on references run as their composition
+        if self.is_composed:
             return self.expand(*args)
-        arrays = [low for a, x in zip(self.inputs.avals, leaves, strict=True) for low in a.lower_val(x)]
-        if self.inputs.is_high and not any(isinstance(x, Tracer) for x in arrays) and not _records():
-            return self.expand(*args)  # on the objects themselves; it may write to them
-        return self.outputs.raised(hi_call_p.bind(*arrays, prim=self))
+        operands = [a.as_operand(x) for a, x in zip(self.inputs.avals, leaves, strict=True)]
+        return self.out_tree.unflatten(hi_call_p.bind(*operands, prim=self))
 
     def check(self, *arg_tys: Any) -> None:
         """Accept arguments of all types."""
@@ -382,15 +329,15 @@ class HiPrim:
 
     def staging(self, trace: Any, source_info: Any, *args: Any) -> Any:
         """Record an equation of `hi_call`."""
-        arrays = self.inputs.lowered(args, type(self).__name__)
-        return self.outputs.raised(trace.record(hi_call_p, arrays, {"prim": self}))
+        operands = self.inputs.operands(args, type(self).__name__)
+        return self.out_tree.unflatten(trace.record(hi_call_p, operands, {"prim": self}))
 
     def rule(self, name: str) -> Any:
         """The function of the class that is the rule of this name."""
         return getattr(type(self), name)
 
     def has_rules(self, *names: str) -> bool:
-        """Whether the operation has rules of these names."""
+        """Whether the operation has these rules."""
         return all(self.rule(name) is not getattr(HiPrim, name) for name in names)
 
     @classmethod
@@ -429,16 +376,6 @@ def _per_argument(prim: HiPrim, cotangents: Any) -> tuple:
     return tuple(cotangents)
 
 
-def _records() -> bool:
-    """Whether a program is recorded now."""
-    trace: Any = current.trace
-    while trace is not None:
-        if isinstance(trace, StagingTrace):
-            return True
-        trace = trace.parent
-    return False
-
-
 # ---- the primitive of a call, and its rules. params: prim (a HiPrim)
 
 hi_call_p: Final = Primitive("hi_call", multiple_results=True)
@@ -446,16 +383,17 @@ hi_call_p: Final = Primitive("hi_call", multiple_results=True)
 
 @hi_call_p.abstract
 def _types(*avals, prim):
-    return prim.outputs.arrays()
+    return list(prim.outputs.avals)
 
 
 @hi_call_p.def_impl
-def _expand(*arrays, prim: HiPrim) -> list:
-    args = prim.inputs.raised(arrays)
-    return prim.outputs.lowered(prim.expand(*args), f"the result of {type(prim).__name__}.expand")
+def _expand(*values, prim: HiPrim) -> list:
+    out = prim.expand(*prim.in_tree.unflatten(values))
+    return prim.outputs.leaves(out, f"the result of {type(prim).__name__}.expand")
 
 
 decompositions.add(hi_call_p, _expand)
+represent_rules.add(hi_call_p, _expand)
 effect_rules.add(hi_call_p, lambda *avals, prim: prim.effects)
 print_rules.add(hi_call_p, lambda params: {"prim": params["prim"]})
 
@@ -465,8 +403,8 @@ def _stage(trace, prim, args, params):
     hi = params["prim"]
     if not hi.has_rules("staging"):
         return trace.record(prim, args, params)
-    out = hi.staging(trace, None, *hi.inputs.raised(args))
-    return hi.outputs.lowered(out, f"the result of {type(hi).__name__}.staging")
+    out = hi.staging(trace, None, *hi.in_tree.unflatten(args))
+    return hi.outputs.operands(out, f"the result of {type(hi).__name__}.staging")
 
 
 @dead_code_rules.rule(hi_call_p)
@@ -474,13 +412,12 @@ def _dce(eqn, used):
     prim: HiPrim = eqn.params["prim"]
     if not prim.has_rules("dce"):
         return [True] * len(eqn.invars), eqn
-    wanted = prim.outputs.tree.unflatten([any(flags) for flags in prim.outputs.groups(used)])
+    wanted = prim.out_tree.unflatten(used)
     live = pytree.tree_map(lambda _: True, tuple(prim.in_avals))
     used_ins, smaller = prim.dce(wanted, live)
     if smaller is None:
         return [False] * len(eqn.invars), None
-    flags = prim.inputs.leaves(used_ins, f"what {type(prim).__name__}.dce sets of its arguments")
-    needed = [f for f, lows in zip(flags, prim.inputs.groups(eqn.invars), strict=True) for _ in lows]
+    needed = prim.inputs.leaves(used_ins, f"what {type(prim).__name__}.dce sets of its arguments")
     if smaller == prim:
         return [True] * len(eqn.invars), eqn
     invars = [v for v, n in zip(eqn.invars, needed, strict=True) if n]
@@ -492,18 +429,18 @@ def _dce(eqn, used):
 
 def _pair(prim: HiPrim, out: Any, tangent: Any) -> tuple[list, list]:
     name = type(prim).__name__
-    outs = prim.outputs.lowered(out, f"the result of a rule of {name}")
-    return outs, prim.outputs.lowered_tangents(tangent, f"the tangent of the result of {name}")
+    outs = prim.outputs.operands(out, f"the result of a rule of {name}")
+    return outs, prim.outputs.tangents(tangent, f"the tangent of the result of {name}")
 
 
 @jvp_rules.rule(hi_call_p)
 def _jvp(primals, tangents, *, prim: HiPrim):
-    out, tangent = prim.jvp(prim.inputs.raised(primals), prim.inputs.raised_tangents(tangents))
+    out, tangent = prim.jvp(prim.in_tree.unflatten(primals), prim.in_tree.unflatten(tangents))
     return _pair(prim, out, tangent)
 
 
 def _nonzeros(prim: HiPrim, tangents: Sequence[Any]) -> tuple:
-    return prim.inputs.tree.unflatten([not all(map(_is_zero, ts)) for ts in prim.inputs.groups(tangents)])
+    return prim.in_tree.unflatten([not _is_zero(t) for t in tangents])
 
 
 class Residuals(NamedTuple):
@@ -514,22 +451,25 @@ class Residuals(NamedTuple):
 
     @classmethod
     def taken(cls, residuals: Any) -> tuple[Residuals, list[Any]]:
-        """(the structure, the arrays)."""
+        """(the structure, the values)."""
         leaves, tree = pytree.tree_flatten(residuals, is_leaf=_is_zero)
-        fixed, avals, arrays = [], [], []
+        fixed, avals, values = [], [], []
         for i, x in enumerate(leaves):
             try:
                 aval = typeof(x)
             except TypeError:
                 fixed.append((i, x))
                 continue
+            if aval.is_high and not aval.represented:
+                fixed.append((i, x))
+                continue
             avals.append(aval)
-            arrays += aval.lower_val(x)
-        return cls(Types(tuple(avals), tree), tuple(fixed)), arrays
+            values.append(aval.as_operand(x))
+        return cls(Types(tuple(avals), tree), tuple(fixed)), values
 
-    def tree(self, arrays: Sequence[Any]) -> Any:
+    def tree(self, values: Sequence[Any]) -> Any:
         types, fixed = self.types, dict(self.fixed)
-        values = iter([a.raise_val(*xs) for a, xs in zip(types.avals, types.groups(arrays), strict=True)])
+        values = iter(values)
         count = len(types.avals) + len(fixed)
         return types.tree.unflatten([fixed[i] if i in fixed else next(values) for i in range(count)])
 
@@ -538,46 +478,46 @@ class Residuals(NamedTuple):
 def _linearize(primals, tangents, *, prim: HiPrim):
     """Linearize by the rule of reverse mode if the class defines one, else by `lin`, else by `jvp`."""
     name = type(prim).__name__
-    args, nzs = prim.inputs.raised(primals), _nonzeros(prim, tangents)
+    args, nzs = prim.in_tree.unflatten(primals), _nonzeros(prim, tangents)
     derived = prim.rule("vjp_fwd") in (vjp_from_lin.vjp_fwd, vjp_from_jvp.vjp_fwd)
     if prim.has_rules("vjp_fwd") and not derived:
         out, residuals = prim.vjp_fwd(nzs, *args)
     elif prim.has_rules("lin", "linearized") and prim.rule("lin") is not linearize_from_jvp.lin:
         out, residuals = prim.lin(nzs, *args)
-        return _pair(prim, out, prim.linearized(residuals, *prim.inputs.raised_tangents(tangents)))
+        return _pair(prim, out, prim.linearized(residuals, *prim.in_tree.unflatten(tangents)))
     elif prim.has_rules("jvp"):
         return _jvp(primals, tangents, prim=prim)
     else:
         prim.vjp_fwd(nzs, *args)  # raises the error of a missing rule
         raise AssertionError(f"{name}.vjp_fwd is missing")
-    outs = prim.outputs.lowered(out, f"the result of {name}.vjp_fwd")
-    structure, arrays = Residuals.taken(residuals)
+    outs = prim.outputs.operands(out, f"the result of {name}.vjp_fwd")
+    structure, saved = Residuals.taken(residuals)
     pushed = list(primals) if prim.has_rules("jvp") or prim.has_rules("lin", "linearized") else []
     live = [t for t in tangents if type(t) is not Zero]
     moved = hi_linear_p.bind(
-        *arrays,
+        *saved,
         *pushed,
         *live,
         prim=prim,
         residuals=structure,
-        num_res=len(arrays),
+        num_res=len(saved),
         num_primals=len(pushed),
         active=tuple(type(t) is not Zero for t in tangents),
     )
-    wanted = [a.to_tangent_aval() for a in prim.outputs.arrays()]
-    return outs, [t if has_tangent(a.dtype) else Zero(a) for t, a in zip(moved, wanted, strict=True)]
+    return outs, [_tangent(a, t) for a, t in zip(prim.outputs.avals, moved, strict=True)]
 
 
 # ---- the linear part of a call with a rule of reverse mode. Its operands: residuals, primals (if the operation has a
-# rule for tangents in forward mode), and tangents of the arrays that are `active`.
+# rule for tangents in forward mode), and tangents of the arguments that are `active`.
 
 hi_linear_p: Final = Primitive("hi_linear", multiple_results=True)
+explicit.with_types |= {hi_call_p, hi_linear_p}  # the types of results are declared, with their splits
 custom_rules.logging[hi_linear_p] = lambda params: params["prim"].has_rules("vjp_bwd_retval_logs")
 
 
 @hi_linear_p.abstract
 def _linear_types(*avals, prim, **_):
-    return [a.to_tangent_aval() for a in prim.outputs.arrays()]
+    return [a.to_tangent_aval() for a in prim.outputs.avals]
 
 
 @hi_linear_p.def_impl
@@ -586,17 +526,18 @@ def _push(*args, prim: HiPrim, residuals, num_res, num_primals, active) -> list:
         prim.lin(prim.inputs.tree.unflatten([False] * len(prim.inputs.avals)))  # raises the error of a missing rule
     primals, live = args[num_res : num_res + num_primals], iter(args[num_res + num_primals :])
     tangents = [next(live) if a else Zero.of(x) for a, x in zip(active, primals, strict=True)]
-    values, moved = prim.inputs.raised(primals), prim.inputs.raised_tangents(tangents)
+    values, moved = prim.in_tree.unflatten(primals), prim.in_tree.unflatten(tangents)
     if prim.has_rules("lin", "linearized"):
         _, saved = prim.lin(_nonzeros(prim, tangents), *values)
         out = prim.linearized(saved, *moved)
     else:
         _, out = prim.jvp(values, moved)
-    lows = prim.outputs.lowered_tangents(out, f"the tangent of the result of {type(prim).__name__}")
-    return [instantiate_zeros(t) for t in lows]
+    moved = prim.outputs.tangents(out, f"the tangent of the result of {type(prim).__name__}")
+    return [instantiate_zeros(t) for t in moved]
 
 
 decompositions.add(hi_linear_p, _push)
+represent_rules.add(hi_linear_p, _push)
 
 
 @jvp_rules.rule(hi_linear_p, kind="composed")
@@ -610,53 +551,39 @@ def _push_batch(axis, args, dims, **params):
 
 
 def _accums(prim: HiPrim, active: Sequence[bool]) -> list:
-    groups = prim.inputs.groups(active)
-    return [ValAccum(a) if any(flags) else NullAccum(a) for a, flags in zip(prim.inputs.avals, groups, strict=True)]
+    return [ValAccum(a) if f else NullAccum(a) for a, f in zip(prim.inputs.avals, active, strict=True)]
 
 
-def _collected(prim: HiPrim, accums: Sequence[Any], active: Sequence[bool]) -> list:
-    """A cotangent or None for each active array, and None for the others."""
-    arrays: list[Any] = []
-    for accum in accums:
-        if isinstance(accum, ValAccum):
-            found = _lowered_tangent(accum.aval, accum.freeze())
-            arrays += [None if type(ct) is Zero else ct for ct in found]
-        else:
-            arrays += [None for _ in accum.aval.lo_ty()]
-    return [ct if a else None for ct, a in zip(arrays, active, strict=True)]
+def _collected(accums: Sequence[Any]) -> list:
+    """A cotangent or None for each argument."""
+    found = [_tangent(x.aval, x.freeze()) if isinstance(x, ValAccum) else None for x in accums]
+    return [None if type(ct) is Zero else ct for ct in found]
 
 
 @transpose_rules.rule(hi_linear_p)
 def _pull(cts, *args, prim: HiPrim, residuals, num_res, num_primals, active):
     accums = _accums(prim, active)
-    saved, outgrad = residuals.tree(args[:num_res]), prim.outputs.raised_tangents(cts)
-    prim.vjp_bwd(saved, outgrad, *prim.inputs.tree.unflatten(accums))
-    back = _collected(prim, accums, active)
+    saved, outgrad = residuals.tree(args[:num_res]), prim.out_tree.unflatten(cts)
+    prim.vjp_bwd(saved, outgrad, *prim.in_tree.unflatten(accums))
+    back = _collected(accums)
     return [None] * (num_res + num_primals) + [ct for ct, a in zip(back, active, strict=True) if a]
 
 
 @transpose_rules.rule(hi_call_p)
 def _transpose(cts, *args, prim: HiPrim):
-    linear = [is_undefined(x) for x in args]
-    accums = [
-        ValAccum(a) if any(map(is_undefined, xs)) else a.raise_val(*xs)
-        for a, xs in zip(prim.inputs.avals, prim.inputs.groups(args), strict=True)
-    ]
-    prim.transpose(prim.outputs.raised_tangents(cts), *prim.inputs.tree.unflatten(accums))
-    filled = [x if isinstance(x, ValAccum) else NullAccum(a) for x, a in zip(accums, prim.inputs.avals, strict=True)]
-    return _collected(prim, filled, linear)
+    accums = [ValAccum(a) if is_undefined(x) else x for a, x in zip(prim.inputs.avals, args, strict=True)]
+    prim.transpose(prim.out_tree.unflatten(cts), *prim.in_tree.unflatten(accums))
+    return _collected(accums)
 
 
 @batch_rules.rule(hi_call_p)
 def _batch(axis, args, dims, *, prim: HiPrim):
-    if prim.inputs.is_high or prim.outputs.is_high:  # as its composition
-        return batch_flat(lambda *xs: _expand(*xs, prim=prim), axis, args, dims)
     in_dims = prim.inputs.tree.unflatten(dims)
     if prim.has_rules("batch_dim_rule") and not prim.has_rules("batch"):
         batched = Batched(prim, axis, in_dims)
         return hi_call_p.bind(*args, prim=batched), _spread(batched.out_dims, prim.out_aval)
     out, out_dims = prim.batch(axis, prim.inputs.tree.unflatten(args), in_dims)
-    outs = prim.outputs.lowered(out, f"the result of {type(prim).__name__}.batch")
+    outs = prim.outputs.operands(out, f"the result of {type(prim).__name__}.batch")
     return outs, _spread(out_dims, prim.out_aval)
 
 
@@ -803,6 +730,62 @@ class _Saved:
     structure: Residuals
 
 
+# ---- between a value of a library's type and the arrays that represent it
+
+
+def _alike(aval: AbstractValue) -> AbstractValue:
+    """The tangent type, whose values the tangents of the arrays represent."""
+    tangent = aval.to_tangent_aval()
+    wanted = [(low.shape, low.dtype) for low in (low.to_tangent_aval() for low in aval.lo_ty())]
+    if [(low.shape, low.dtype) for low in tangent.lo_ty()] != wanted:
+        raise NotImplementedError(
+            f"tangents of values of type {aval} are of type {tangent}, which tangents of the arrays of {aval} do not"
+            " represent. Use operations of a class that derives from HiPrim, with rules for derivatives, in place of the"
+            " arrays of a value"
+        )
+    return tangent
+
+
+class Unpack(HiPrim):
+    """The arrays that represent a value of a type."""
+
+    def __init__(self, aval: AbstractValue) -> None:
+        self.in_avals: tuple[Any, ...] = (aval,)
+        self.out_aval: Any = tuple(aval.lo_ty())
+        self.params: dict[str, Any] = {}
+        super().__init__()
+
+    def expand(self, value: Any) -> Any:
+        return tuple(self.in_avals[0].lower_val(value))
+
+    def jvp(self, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, ...]:
+        return self(*primals), Unpack(_alike(self.in_avals[0]))(*map(instantiate_zeros, tangents))
+
+    def transpose(self, out_ct: Any, *maybe_accums: Any) -> None:
+        maybe_accums[0].accum(Pack(self.in_avals[0])(*map(instantiate_zeros, out_ct)))
+
+
+class Pack(HiPrim):
+    """The value of a type that arrays represent."""
+
+    def __init__(self, aval: AbstractValue) -> None:
+        self.in_avals: tuple[Any, ...] = tuple(aval.lo_ty())
+        self.out_aval: Any = aval
+        self.params: dict[str, Any] = {}
+        super().__init__()
+
+    def expand(self, *arrays: Any) -> Any:
+        return self.out_aval.raise_val(*arrays)
+
+    def jvp(self, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, ...]:
+        return self(*primals), Pack(_alike(self.out_aval))(*map(instantiate_zeros, tangents))
+
+    def transpose(self, out_ct: Any, *maybe_accums: Any) -> None:
+        parts = Unpack(self.out_aval)(instantiate_zeros(out_ct))
+        for accum, part in zip(maybe_accums, parts, strict=True):
+            accum.accum(part)
+
+
 # ---- rules that follow from others
 
 
@@ -813,25 +796,22 @@ class _Tangents:
     nzs: tuple[Any, ...]
 
     def split(self, prim: HiPrim, trees: Sequence[Any]) -> list[Any]:
-        """The arrays that represent the differentiated arguments, from a tree for each argument."""
+        """The tangents of the differentiated arguments, from a tree for each argument."""
         flags = prim.inputs.leaves(self.nzs, "nzs_in")
-        rows = prim.inputs.groups(prim.inputs.lowered_tangents(tuple(trees), "tangents"))
-        return [instantiate_zeros(t) for row, f in zip(rows, flags, strict=True) if f for t in row]
+        every = prim.inputs.tangents(tuple(trees), "tangents")
+        return [instantiate_zeros(t) for t, f in zip(every, flags, strict=True) if f]
 
-    def joined(self, prim: HiPrim, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    def joined(self, prim: HiPrim, tangents: Sequence[Any]) -> tuple[Any, ...]:
         """The opposite of `split`: `Zero` for the other arguments."""
-        rest = iter(arrays)
+        rest = iter(tangents)
         flags = prim.inputs.leaves(self.nzs, "nzs_in")
-        lows = [
-            next(rest) if f else Zero(low.to_tangent_aval())
-            for f, a in zip(flags, prim.inputs.avals, strict=True)
-            for low in a.lo_ty()
-        ]
-        return prim.inputs.raised_tangents(lows)
+        return prim.in_tree.unflatten(
+            [next(rest) if f else Zero(a.to_tangent_aval()) for f, a in zip(flags, prim.inputs.avals, strict=True)]
+        )
 
     def types(self, prim: HiPrim) -> list[Any]:
         flags = prim.inputs.leaves(self.nzs, "nzs_in")
-        return [low.to_tangent_aval() for f, a in zip(flags, prim.inputs.avals, strict=True) if f for low in a.lo_ty()]
+        return [a.to_tangent_aval() for f, a in zip(flags, prim.inputs.avals, strict=True) if f]
 
 
 @dataclass(frozen=True, eq=False)
@@ -841,7 +821,7 @@ class _LinearProgram:
     Attributes:
       tangents: the positions of the differentiated arguments.
       program: the program.
-      moving: a boolean per array of the results: whether it has a tangent.
+      moving: a boolean per result: whether it has a tangent.
     """
 
     tangents: _Tangents
@@ -850,11 +830,8 @@ class _LinearProgram:
 
     def __call__(self, prim: HiPrim, saved: Sequence[Any], tangents: Sequence[Any]) -> Any:
         rest = iter(run(self.program, *saved, *self.tangents.split(prim, tangents)))
-        lows = [
-            next(rest) if m else Zero(a.to_tangent_aval())
-            for m, a in zip(self.moving, prim.outputs.arrays(), strict=True)
-        ]
-        return prim.outputs.raised_tangents(lows)
+        moved = zip(self.moving, prim.outputs.avals, strict=True)
+        return prim.out_tree.unflatten([next(rest) if m else Zero(a.to_tangent_aval()) for m, a in moved])
 
 
 def _on_tape(prim: HiPrim, tangents: _Tangents, fun: Callable) -> tuple[Tape, list, Any]:
@@ -869,7 +846,7 @@ def _lin_from_jvp(self: HiPrim, nzs_in: tuple, *primals: Any) -> tuple:
     """The result, and the linear program of the tangent with its residuals, from the rule `jvp`."""
     which = _Tangents(nzs_in)
     tape, nodes, (out, tangent) = _on_tape(self, which, lambda tangents: self.jvp(primals, tangents))
-    moved = self.outputs.lowered_tangents(tangent, f"the tangent of the result of {type(self).__name__}")
+    moved = self.outputs.tangents(tangent, f"the tangent of the result of {type(self).__name__}")
     moving = tuple(type(t) is not Zero for t in moved)
     program, saved = tape.end().to_jaxpr(nodes, [t for t in moved if type(t) is not Zero])
     return out, (_LinearProgram(which, program, moving), saved)
@@ -893,8 +870,8 @@ def _vjp_fwd_from_lin(self: HiPrim, nzs_in: tuple, *primals: Any) -> tuple:
 def _transposed(self: HiPrim, linearized: Callable, which: _Tangents, cotangent: Any) -> tuple:
     """Cotangents of the arguments, from the transpose of a linear function of their tangents."""
     tape, nodes, tangent = _on_tape(self, which, linearized)
-    moved = self.outputs.lowered_tangents(tangent, f"the tangent of the result of {type(self).__name__}")
-    cts = self.outputs.lowered_tangents(cotangent, "a cotangent")
+    moved = self.outputs.tangents(tangent, f"the tangent of the result of {type(self).__name__}")
+    cts = self.outputs.tangents(cotangent, "a cotangent")
     return which.joined(self, tape.end().backward(moved, cts, nodes))
 
 
@@ -1006,21 +983,6 @@ def jvp_from_lin(self: HiPrim, primals: tuple[Any, ...], tangents: tuple[Any, ..
 # ---- for rules of batching
 
 
-class MappingSpec:
-    """The mapping of a value of a library's type, instead of the number of an axis. Libraries derive from it.
-
-    Examples:
-
-      >>> from jax.experimental import hijax
-
-      >>> class Both(hijax.MappingSpec):
-      ...     pass
-      ...
-      >>> isinstance(Both(), hijax.MappingSpec)
-      True
-    """
-
-
 def bdims_at_front(axis_data: AxisData, args: Sequence[Any], dims: Sequence[int | None]) -> tuple[Any, ...]:
     """Batches with the mapped axis first. Values that are not mapped are repeated.
 
@@ -1108,7 +1070,9 @@ def vmap_rule(
         leaves, tree = pytree.tree_flatten(args, is_leaf=_is_zero)
         axes = _spread(in_axes, args)
         zeros = {
-            i: Zero(mapped_aval(x.aval, d)) for i, (x, d) in enumerate(zip(leaves, axes, strict=True)) if _is_zero(x)
+            i: Zero(mapped_aval(x.aval, d, axis_data.size))
+            for i, (x, d) in enumerate(zip(leaves, axes, strict=True))
+            if _is_zero(x)
         }
         values = [x for x in leaves if not _is_zero(x)]
         dims = [d for x, d in zip(leaves, axes, strict=True) if not _is_zero(x)]
@@ -1144,5 +1108,5 @@ def _spread(axes: Any, tree: Any, is_leaf: Callable = _is_zero) -> list:
     def add(axis, part):
         spread.extend([axis] * len(pytree.tree_leaves(part, is_leaf=is_leaf)))
 
-    pytree.tree_map(add, axes, tree, is_leaf=lambda d: d is None or type(d) is int)
+    pytree.tree_map(add, axes, tree, is_leaf=lambda d: d is None or isinstance(d, int | MappingSpec))
     return spread

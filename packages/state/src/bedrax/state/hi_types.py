@@ -1,8 +1,11 @@
 """Types of libraries (`jax.experimental.hijax`): classes with arrays as their values' contents.
 
-Such a value is not part of a program. It is a Python object in every function, and the operations of its library run as
-operations on lower types (`HiPrimitive.to_lojax`). References keep the contents of a value of a mutable type, so
-every function that uses it can write to it. `jit` gets such an argument as the object.
+A value of a type that defines `lo_ty` is a value of a program: a traced function gets a tracer, and operations on it are
+classes that derive from `HiPrim`. `bedrax.core.represented` derives the program on arrays that an executor runs.
+
+Any other value is not part of a program, such as one of a mutable type. It is a Python object in every function, and the
+operations of its library run as operations on lower types (`HiPrimitive.to_lojax`). References keep the contents of a
+value of a mutable type, so every function that uses it can write to it. `jit` gets such an argument as the object.
 """
 
 from __future__ import annotations
@@ -13,10 +16,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from bedrax.core import avals, objects
+from bedrax.core import avals, codes, objects
 from bedrax.core.avals import AbstractValue, ShapedArray
 from bedrax.core.staging import StagingTrace
-from bedrax.core.tracing import Primitive, current
+from bedrax.core.tracing import Primitive, Tracer, current
+from bedrax.state import hi_prims
 from bedrax.state.operations import new_ref
 from bedrax.state.types import Cell, Ref, RefTracer
 
@@ -38,7 +42,17 @@ class HiType(AbstractValue):
 
     A library derives from it, with ``==`` and ``hash``, and defines: ``lo_ty()``, the types of the arrays,
     ``lower_val(value)``, the arrays, and ``raise_val(*arrays)``, the value. `register_hitype` declares the type of the
-    values of a class; classes derived from `HiPrimitive` define operations on them.
+    values of a class; classes derived from `HiPrim` define operations on them. In a traced function, a value is a tracer
+    of this type without the attributes of the class.
+
+    Some transformations need more methods, each of which is named by an error where it is missing:
+
+    - ``to_tangent_aval()``: the type of tangents and cotangents, a library's or that of an array. If it is a library's,
+      ``vspace_zero()`` returns a zero, and ``vspace_add(x, y)`` a sum of two of its values.
+    - ``dec_rank(size, spec)`` and ``inc_rank(size, spec)``: the type of an element of a batch, and of a batch of elements,
+      for `vmap`. `spec` is a `MappingSpec`, which is the entry of ``in_axes`` or ``out_axes``.
+    - ``leading_axis_spec()``: the `MappingSpec` of the elements that a loop takes one by one, for `scan`.
+    - ``str_short(short_dtypes, mesh_axis_types)``: the form in jaxprs.
 
     Examples:
 
@@ -66,6 +80,45 @@ class HiType(AbstractValue):
 
     is_high = True
     has_qdd = False
+    represented: bool
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.represented = not cls.has_qdd and cls.lo_ty is not AbstractValue.lo_ty
+
+    @property
+    def vma(self) -> frozenset[Any]:
+        """All mapped axes: types of libraries do not state over which their values vary."""
+        return current.varying
+
+    def as_operand(self, value: Any) -> Any:
+        """Return an object that holds tracers as a tracer; any other unchanged."""
+        if isinstance(value, Tracer) or not self.represented:
+            return value
+        arrays = self.lower_val(value)
+        return hi_prims.Pack(self)(*arrays) if any(isinstance(x, Tracer) for x in arrays) else value
+
+    def row_type(self, size: Any) -> Any:
+        return self._along_rows("dec_rank", size)
+
+    def rows_type(self, size: Any) -> Any:
+        return self._along_rows("inc_rank", size)
+
+    def _along_rows(self, method: str, size: Any) -> Any:
+        own, spec = getattr(self, method, None), getattr(self, "leading_axis_spec", None)
+        if own is None or spec is None:
+            raise TypeError(
+                f"a loop over values of type {self} needs its first axis; the class {type(self).__name__} must define"
+                " `leading_axis_spec`, `dec_rank` and `inc_rank`"
+            )
+        return own(size, spec())
+
+    def short(self) -> str:
+        return self.str_short(short_dtypes=True)
+
+    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
+        """The form in jaxprs."""
+        return str(self)
 
 
 class MutableHiType(HiType):
@@ -232,6 +285,14 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) ->
       Array(300., dtype=float32, ...)
     """
     objects.kinds[val_cls] = objects.ObjectKind(typeof_fn, _parts)
+
+    def type_of_operand(x):
+        aval = typeof_fn(x)
+        if not aval.represented:
+            raise TypeError(codes.coded("BX-VALUE-TYPE", f"{x!r} of type {type(x)} is not a valid JAX type"))
+        return aval
+
+    avals.aval_functions[val_cls] = type_of_operand
 
 
 class _Raw(threading.local):
@@ -430,6 +491,7 @@ class HiPrimitive(Primitive):
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Run the operation."""
+        args = tuple([_opened(x) for x in args])
         if _raw.on:
             return self.to_lojax(*args, **params)
         values = {id(x): x for x in args if type(x) in objects.kinds and _is_mutable(x) and id(x) not in _raw.opened}
@@ -452,6 +514,13 @@ class HiPrimitive(Primitive):
         kept = {id(part) for opened in before.values() for part in opened.kept if isinstance(part, Ref)}
         read = lambda part: part[...] if id(part) in kept else _new(part)
         return [read(part) for part in out] if self.multiple_results else read(out)
+
+
+def _opened(x: Any) -> Any:
+    """A value of a type that arrays represent as the object, which holds tracers where the value is one."""
+    if not isinstance(x, Tracer) or not x.aval.represented:
+        return x
+    return x.aval.raise_val(*hi_prims.Unpack(x.aval)(x))
 
 
 def _new(x: Any) -> Any:

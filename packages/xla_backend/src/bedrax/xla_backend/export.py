@@ -417,12 +417,13 @@ def _export(traced, platforms: tuple[str, ...], disabled: tuple) -> Exported:
         )
     if any(not a.is_array for a in traced.jaxpr.in_avals + traced.jaxpr.out_avals):
         raise NotImplementedError(
-            f"export: {traced.fun_name} takes or returns a token, and exported programs are of arrays; export a function that"
-            " makes its tokens and keeps them"
+            f"export: {traced.fun_name} takes or returns a token or a value of a library's type, and exported programs are of"
+            " arrays; export a function that makes such values and keeps them"
         )
-    _, arguments, results = placement.claims(traced.jaxpr, call.args, traced._requested)
+    program = traced._pure
+    _, arguments, results = placement.claims(program, call.args, traced._requested)
     return export_program(
-        traced.jaxpr,
+        program,
         traced.fun_name,
         call.in_tree,
         traced.out_tree,

@@ -696,7 +696,9 @@ def requested_by(prim: tracing.Primitive, params: dict[str, Any]) -> Requested:
     if prim is not shard_map_p or not isinstance(params["mesh"], Mesh):
         return NOTHING_REQUESTED
     mesh = params["mesh"]
-    if set(params["manual"]) != set(mesh.axis_names):
+    if set(params["manual"]) != set(mesh.axis_names) or not all(
+        isinstance(s, PartitionSpec) for s in params["out_specs"]
+    ):
         return NOTHING_REQUESTED
     return Requested(
         results=tuple(NamedSharding(mesh, spec) for spec in params["out_specs"]), by="the mesh of shard_map"

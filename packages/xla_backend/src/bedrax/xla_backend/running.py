@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from bedrax import pytree
-from bedrax.core import config, errors, retracing, tracing
+from bedrax.core import config, errors, objects, retracing, tracing
 from bedrax.core.avals import aval_of
 from bedrax.core.codes import coded
 from bedrax.core.context import trace_context
@@ -195,6 +195,11 @@ def first_run(
       operation: for an eager operation, whose first calls may run without XLA: clears the cache of C++ dispatch, which
         would call Python for ever after a call without data.
     """
+    if objects.kinds:
+        from bedrax.core import represented  # only programs with values of libraries' types need it
+
+        if represented.holds(jaxpr):
+            return _run_on_arrays(represented, jaxpr, args, params, tree, requested, names, alone)
     if crosses_processes(jaxpr):  # its programs run between the operations that take and return parts of arrays
         if requested != NOTHING_REQUESTED:
             raise NotImplementedError(
@@ -213,6 +218,24 @@ def first_run(
     program = load(jaxpr, args, params, requested, names)
     out = pytree.tree_unflatten(tree, run_loaded(program, jaxpr, args))
     return out, program.fastpath(tree, out, alone)
+
+
+def _run_on_arrays(represented, jaxpr, args, params, tree, requested, names, alone) -> tuple[Any, Any]:
+    """`first_run` of a program with values of libraries' types."""
+    ins, outs = jaxpr.in_avals, jaxpr.out_avals
+    program = represented.on_arrays(jaxpr)
+    if not any(aval.represented for aval in (*ins, *outs)):
+        return first_run(program, args, {**params, "jaxpr": program}, tree, requested, names, alone)
+    if requested != NOTHING_REQUESTED:
+        raise NotImplementedError(
+            f"jit({params['name']}) has places for its arguments or results, and takes or returns values of libraries'"
+            " types; leave in_shardings, out_shardings, device and backend out"
+        )
+    donated = [d for aval, d in zip(ins, params["donated_invars"], strict=True) for _ in aval.lo_ty()]
+    params = {**params, "jaxpr": program, "donated_invars": tuple(donated)}
+    arrays = represented.arrays_of(ins, args)
+    found, _ = first_run(program, arrays, params, tree_of_list(len(program.outvars)), alone=alone)
+    return pytree.tree_unflatten(tree, represented.values_of(outs, found)), None
 
 
 def refuse_tracers(args: Sequence[Any]) -> None:

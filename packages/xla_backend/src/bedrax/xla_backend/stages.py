@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import avals, effects, ir, offers, staging
+from bedrax.core import avals, effects, ir, objects, offers, staging
 from bedrax.core.array import Array
 from bedrax.core.ir import Jaxpr
 from bedrax.core.jitting import TracedCall
@@ -147,6 +147,10 @@ class Traced(Stage):
             self._pure, self._written = references[0].pure(self.jaxpr)
             if requested.results is not None:
                 self._requested = requested._replace(results=(*requested.results, *[None] * len(self._written)))
+        if objects.kinds:
+            from bedrax.core import represented  # only programs with values of libraries' types need it
+
+            self._pure = represented.on_arrays(self._pure)
 
     @property
     def lojax(self) -> Any:
@@ -205,6 +209,11 @@ class Traced(Stage):
           ValueError: shardings are over an `AbstractMesh` only, and there are no `lowering_platforms`.
         """
         call, params = self._call, self._call.params
+        if any(a.represented for a in (*self.jaxpr.in_avals, *self.jaxpr.out_avals)):
+            raise NotImplementedError(
+                f"{self.fun_name} takes or returns values of libraries' types, which a compiled function does not convert;"
+                " call the function of jit, or lower a function of the arrays that represent these values"
+            )
         requested = [p for name in lowering_platforms or () for p in platforms.members(name)[:1]]
         names = [*running.result_names(self.out_tree), *(f"reference[{i}]" for i in self._written)]
         where = None

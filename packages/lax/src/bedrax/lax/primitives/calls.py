@@ -13,6 +13,7 @@ from bedrax.core import staging
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import call_flat
 from bedrax.core.jitting import holds_program
+from bedrax.core.tables import identities
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import P, R, T
 
@@ -79,6 +80,7 @@ def optimization_barrier(operand: T, /) -> T:
 # params: name
 name_p: Final = Primitive("name", _FAMILY)
 name_p.abstract_eval = lambda aval, name: aval
+identities.update((optimization_barrier_p, name_p))
 
 
 def checkpoint_name(x: Any, name: str) -> Any:

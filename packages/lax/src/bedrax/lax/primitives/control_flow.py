@@ -87,7 +87,7 @@ def _check_arity(what: str, program: Jaxpr, avals: Sequence) -> None:
 def _scan_types(*avals, jaxpr, num_consts, num_carry, length, **_):
     _check_arity("scan", jaxpr, avals)
     out = jaxpr.out_avals
-    return out[:num_carry] + [a.with_axis(0, length) for a in out[num_carry:]]
+    return out[:num_carry] + [a.rows_type(length) for a in out[num_carry:]]
 
 
 @while_p.abstract
@@ -241,7 +241,7 @@ def scan(
     if config.disable_jit.value:
         return _scan_in_python(f, init, xs, x_leaves, x_tree, length, reverse)
 
-    x_types = [a.without_axis(0) for a in _types(x_leaves)]
+    x_types = [a.row_type(length) for a in _types(x_leaves)]
     in_tree = pytree.tree_structure(((init, xs), {}))
     untraced = True
     for _ in range(
@@ -304,7 +304,10 @@ def _number_of_steps(xs: Any, length: Any) -> Any:
     """The size of the leading axes of `xs`; `length` if it is given."""
     sizes = []
     for path, leaf in pytree.tree_flatten_with_path(xs)[0]:
-        shape = aval_of(leaf).shape
+        aval = aval_of(leaf)
+        if aval.represented:  # its type does not tell the number
+            continue
+        shape = aval.shape
         if not shape:
             raise ValueError(
                 coded(
