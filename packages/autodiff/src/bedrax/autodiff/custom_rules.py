@@ -364,12 +364,15 @@ def _cotangent_leaves(what: str, bound: BoundVJP, result: Any) -> list:
 
 def _checked_cotangent(what: str, ct, aval: AbstractValue):
     wanted = aval.to_tangent_aval()
-    if ct is None or _is_zero(ct) or wanted.dtype == dtypes.float0:
+    if ct is None or _is_zero(ct) or (wanted.is_array and wanted.dtype == dtypes.float0):
         return None
     got = aval_of(ct)
-    if (got.shape == wanted.shape and got.dtype == wanted.dtype) or flags.disable_bwd_checks.value:
+    if got.is_high or wanted.is_high:
+        if got == wanted:
+            return wanted.as_operand(ct)
+    elif (got.shape == wanted.shape and got.dtype == wanted.dtype) or flags.disable_bwd_checks.value:
         return ct
-    if got.shape == wanted.shape and got.weak_type:
+    elif got.shape == wanted.shape and got.weak_type:
         return convert_element_type(ct, wanted.dtype)
     raise ValueError(
         f"{what} gives a cotangent that does not fit its argument: expected {wanted.str_short()}, the tangent type of"

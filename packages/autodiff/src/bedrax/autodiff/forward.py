@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from bedrax.autodiff.tables import Zero, flags, instantiate, jvp_rules, live, spread
 from bedrax.core import staging
@@ -14,6 +14,7 @@ from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.names import Transform
 from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, inputs_of
+from bedrax.core.typed_values import is_typed, typed
 from bedrax.core.typing import ArrayLike
 
 
@@ -62,6 +63,12 @@ class JVPTracer(DualTracer):
 
 
 aval_functions[JVPTracer] = operator.attrgetter("aval")
+JVPValue: Final = typed(JVPTracer)
+
+
+def dual(trace: Trace, primal: Any, tangent: Any) -> JVPTracer:
+    """The tracer of a primal value with a tangent."""
+    return (JVPValue if is_typed(primal) else JVPTracer)(trace, primal, tangent)
 
 
 class Differentiating(Trace):
@@ -137,7 +144,7 @@ class JVPTrace(Differentiating):
         tangents = []
         active = False
         for x in args:
-            if type(x) is JVPTracer and x._trace is self:
+            if (type(x) is JVPTracer or type(x) is JVPValue) and x._trace is self:
                 primals.append(x.primal)
                 tangents.append(x.tangent)
                 active = True
@@ -153,16 +160,16 @@ class JVPTrace(Differentiating):
         finally:
             current.trace = saved
         if prim.multiple_results:
-            return [x if type(t) is Zero else JVPTracer(self, x, t) for x, t in zip(out, tangent, strict=True)]
-        return out if type(tangent) is Zero else JVPTracer(self, out, tangent)
+            return [x if type(t) is Zero else dual(self, x, t) for x, t in zip(out, tangent, strict=True)]
+        return out if type(tangent) is Zero else dual(self, out, tangent)
 
     def pair(self, primal: Any, tangent: Any) -> Any:
         """A tracer for a result."""
-        return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
+        return primal if type(tangent) is Zero else dual(self, primal, tangent)
 
     def split(self, x: Any) -> tuple[Any, Any]:
         """Primal and tangent of any value."""
-        if type(x) is JVPTracer and x._trace is self:
+        if (type(x) is JVPTracer or type(x) is JVPValue) and x._trace is self:
             return x.primal, x.tangent
         return x, Zero.of(x)
 
@@ -182,9 +189,9 @@ def jvp_flat_with_aux(
     trace = JVPTrace(current.trace)
     names = None if transform is None else (*current.names, transform)
 
-    def dual(i, x):
+    def paired(i, x):
         t = tangents[i]
-        return JVPTracer(trace, x, t[...] if aval_of(t).mutable else t)  # the tangent of a reference is a reference
+        return dual(trace, x, t[...] if aval_of(t).mutable else t)  # the tangent of a reference is a reference
 
     def put_back(i, x):
         primal, tangent = trace.split(x)
@@ -192,7 +199,7 @@ def jvp_flat_with_aux(
         return primal
 
     moves = [type(t) is not Zero for t in tangents]
-    with inputs_of(trace, primals, moves, dual, put_back) as inputs, entered(trace, names):
+    with inputs_of(trace, primals, moves, paired, put_back) as inputs, entered(trace, names):
         outs, aux = fun(*inputs)
     pairs = [trace.split(x) for x in outs]
     return [p for p, _ in pairs], [t for _, t in pairs], aux

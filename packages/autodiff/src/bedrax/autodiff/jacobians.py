@@ -23,6 +23,12 @@ __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 def _basis(leaves) -> list:
     """The standard basis of the space of `leaves`, one batch per leaf."""
     avals = [aval_of(x) for x in leaves]
+    for a in avals:
+        if a.is_high:
+            raise NotImplementedError(
+                f"a Jacobian with respect to a value of type {a} is not supported: such values have no standard basis. Let the"
+                " function take the arrays that represent the value"
+            )
     sizes = [a.size for a in avals]
     total = sum(sizes)
     out, start = [], 0

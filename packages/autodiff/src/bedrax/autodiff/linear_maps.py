@@ -509,8 +509,10 @@ def _checked_cotangent(ct, wanted: AbstractValue, error: type[Exception]):
     got = _type_of(ct)
     if no_tangent:
         fits = is_float0(ct) or got.shape == wanted.shape  # NumPy has no float0 array of a symbolic shape
-    else:
+    elif wanted.is_array and got.is_array:
         fits = (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
+    else:
+        fits = got == wanted
     if not fits:
         raise error(
             coded(

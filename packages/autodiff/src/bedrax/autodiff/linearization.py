@@ -49,6 +49,7 @@ from bedrax.core.tracing import (
     mutable_among,
     set_trace,
 )
+from bedrax.core.typed_values import is_typed, typed
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.calls import closed_call_p, core_call_p, remat_p
 from bedrax.lax.primitives.custom_rules import collecting_logs, logging
@@ -84,6 +85,7 @@ class Node(Tracer):
 
 
 aval_functions[Node] = operator.attrgetter("aval")
+ValueNode: Final = typed(Node)
 
 
 class Entry:
@@ -177,7 +179,7 @@ class Tape(Trace):
     def process(self, prim: Primitive, args: tuple[Any, ...] | list[Any], params: dict[str, Any]) -> Any:
         """Record an operation on nodes, split if it has a split rule; pass any other to the parent."""
         for x in args:
-            if type(x) is Node and x._trace is self:
+            if (type(x) is Node or type(x) is ValueNode) and x._trace is self:
                 break
         else:
             saved = current.trace
@@ -199,12 +201,16 @@ class Tape(Trace):
         """Append an operation, linear in its nodes."""
         types = prim.result_types([x.aval if type(x) is Node else aval_of(x) for x in args], params)
         if prim.multiple_results:
-            outs = [Node(self, a) for a in types]
+            outs = [self.node(a) for a in types]
             self.add(Entry(prim, args, params, outs))
             return list(outs)
-        node = Node(self, types)
+        node = self.node(types)
         self.add(Entry(prim, args, params, [node]))
         return node
+
+    def node(self, aval: AbstractValue) -> Node:
+        """A value of the linear program."""
+        return (Node if aval.is_array or aval.mutable else ValueNode)(self, aval)
 
     def add(self, entry: Entry) -> None:
         """Append an entry, with the line of its equation, or of the last one of the program that is recorded."""
@@ -216,7 +222,7 @@ class Tape(Trace):
         self.entries.append(entry)
 
     def owns(self, x: Any) -> bool:
-        return type(x) is Node and x._trace is self
+        return (type(x) is Node or type(x) is ValueNode) and x._trace is self
 
     def end(self) -> Record:
         """Return the operations so far, and remove them from the tape: they hold nodes, which refer to the tape."""
@@ -274,7 +280,9 @@ class Record:
 
         def add(nodes, arriving):
             for x, ct in zip(nodes, arriving, strict=True):
-                if ct is not None and type(x) is Node and x._trace is tape and type(ct) is not Zero:
+                if ct is None or type(ct) is Zero:
+                    continue
+                if (type(x) is Node or type(x) is ValueNode) and x._trace is tape:
                     key = id(x)
                     known = cotangents.get(key)
                     if plain:
@@ -333,7 +341,7 @@ class Record:
                     if ct is None:
                         continue
                 args = entry.args
-                marked = [UndefinedPrimal(x.aval) if type(x) is Node and x._trace is tape else x for x in args]
+                marked = [UndefinedPrimal(x.aval) if tape.owns(x) else x for x in args]
                 rule = transpose_rules[prim]
                 add(args, rule(ct, *marked, **entry.params))
         finally:
@@ -372,14 +380,14 @@ class Record:
                     needed.update(map(id, entry.entry[3]))
             elif any(id(n) in needed for n in entry.outs):
                 kept.append(entry)
-                needed.update(id(x) for x in entry.args if type(x) is Node and x._trace is tape)
+                needed.update(id(x) for x in entry.args if tape.owns(x))
         kept.reverse()
         variables: dict[int, Var] = {id(n): Var(n.aval) for n in inputs}
         residual_vars: dict[int, Var] = {}
         residuals: list[Any] = []
 
         def atom(x):
-            if type(x) is Node and x._trace is tape:
+            if tape.owns(x):
                 return variables[id(x)]
             if type(x) in (bool, int, float, complex):
                 return Literal(x, aval_of(x))
@@ -456,6 +464,7 @@ class LinearizeTracer(DualTracer):
 
 
 aval_functions[LinearizeTracer] = operator.attrgetter("aval")
+LinearizeValue: Final = typed(LinearizeTracer)
 
 
 # A family's file fills both columns: if only the second one has a rule, the primitive has no linearize rule. Rules are
@@ -507,7 +516,7 @@ class LinearizeTrace(Differentiating):
         tangents = []
         active = False
         for x in args:
-            if type(x) is LinearizeTracer and x._trace is self:
+            if (type(x) is LinearizeTracer or type(x) is LinearizeValue) and x._trace is self:
                 primals.append(x.primal)
                 tangents.append(x.tangent)
                 active = True
@@ -621,11 +630,13 @@ class LinearizeTrace(Differentiating):
 
     def pair(self, primal: Any, tangent: Node | Zero) -> Array:
         """A tracer for a result. (A tangent that is not a node is constant in the inputs' tangents.)"""
-        return primal if type(tangent) is Zero else LinearizeTracer(self, primal, tangent)
+        if type(tangent) is Zero:
+            return primal
+        return (LinearizeValue if is_typed(primal) else LinearizeTracer)(self, primal, tangent)
 
     def split(self, x: Any) -> tuple[Any, Any]:
         """Primal and tangent node (or `Zero`) of any value."""
-        if type(x) is LinearizeTracer and x._trace is self:
+        if (type(x) is LinearizeTracer or type(x) is LinearizeValue) and x._trace is self:
             return x.primal, x.tangent
         return x, Zero.of(x)
 
@@ -677,9 +688,9 @@ def linearize_flat(fun: Callable[..., Any] | Jaxpr, primals: Sequence[Any], acti
         if type(x) is np.ndarray and parent is eval_trace:
             x = executors.get().asarray(x)  # computed once, not at every use
         aval = aval_of(x)
-        node = Node(tape, aval.to_tangent_aval())
+        node = tape.node(aval.to_tangent_aval())
         inputs.append(node)
-        return LinearizeTracer(trace, x, node, aval)
+        return (LinearizeValue if is_typed(x) else LinearizeTracer)(trace, x, node, aval)
 
     # Written twice: deeply nested programs need few frames each.
     if mutable_among(primals) is None:
@@ -774,7 +785,7 @@ def backward_pass(
     values = []
     for x in args:
         if type(x) is UndefinedPrimal:
-            x = Node(tape, x.aval)
+            x = tape.node(x.aval)
             inputs.append(x)
         values.append(x)
     line = recording and recording.line

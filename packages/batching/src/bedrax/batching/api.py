@@ -15,7 +15,7 @@ from bedrax.core import dims as core_dims
 from bedrax.core.avals import aval_of, is_valid_value
 from bedrax.core.codes import coded
 from bedrax.core.names import VMAP
-from bedrax.core.objects import MappingSpec
+from bedrax.core.objects import MappingSpec, array_form
 from bedrax.core.public import public
 from bedrax.core.signatures import leaf_names, signature_of
 from bedrax.core.source import api_boundary, describe_function
@@ -147,7 +147,7 @@ def _changed(tree: Any, axes: Sequence[int | None], change: Callable) -> Any:
 
 def _parts(x) -> tuple:
     """A result of a function that ran on batches, as (batch, mapped axis)."""
-    return (x.val, x.dim) if type(x) is BatchTracer else (x, None)
+    return (x.val, x.dim) if isinstance(x, BatchTracer) else (x, None)
 
 
 class _Call(NamedTuple):
@@ -306,6 +306,8 @@ def _normalize(leaves, dims, in_tree, call) -> list:
         if d is None:
             result.append(None)
             continue
+        if type(d) is int:
+            leaves[i] = x = array_form(x)
         aval = aval_of(x)
         if type(d) is not int or not aval.is_array:
             if isinstance(d, MappingSpec) or aval.represented:

@@ -34,6 +34,7 @@ from bedrax.core.tracing import (
     pvary_p,
     set_trace,
 )
+from bedrax.core.typed_values import is_typed, typed
 from bedrax.core.typing import ArrayLike
 
 # Collectives that name the mapped axis turn into operations on it; see rules/collectives.py.
@@ -80,6 +81,12 @@ class BatchTracer(Tracer):
 
 
 aval_functions[BatchTracer] = operator.attrgetter("aval")
+BatchValue: Final = typed(BatchTracer)
+
+
+def batched(trace: BatchTrace, val: Any, dim: Any) -> BatchTracer:
+    """The tracer of a batch."""
+    return (BatchValue if is_typed(val) else BatchTracer)(trace, val, dim)
 
 
 def mapped_aval(aval: Any, dim: Any, size: Any = None) -> Any:
@@ -90,13 +97,13 @@ def mapped_aval(aval: Any, dim: Any, size: Any = None) -> Any:
 
 
 def _ranked(aval: Any, method: str, size: Any, spec: Any) -> Any:
-    own = getattr(aval, method, None)
+    own = getattr(type(aval), method, None)
     if own is None or not isinstance(spec, MappingSpec):
         raise TypeError(
             f"values of type {aval} are mapped by a MappingSpec, for which the class {type(aval).__name__} must define"
             f" `dec_rank` and `inc_rank`; got {spec!r}"
         )
-    return own(size, spec)
+    return own(aval, size, spec)
 
 
 def unmapped_aval(size: int, dim: Any, aval: Any) -> Any:
@@ -143,7 +150,9 @@ class BatchTrace(Trace):
         dims = []
         active = False
         for x in args:
-            if type(x) is BatchTracer and (x._trace is self or x._trace.axis is self.axis):
+            if (type(x) is BatchTracer or type(x) is BatchValue) and (
+                x._trace is self or x._trace.axis is self.axis
+            ):
                 vals.append(x.val)
                 dims.append(x.dim)
                 active = True
@@ -168,8 +177,8 @@ class BatchTrace(Trace):
         finally:
             current.trace = saved
         if prim.multiple_results:
-            return [x if d is None else BatchTracer(self, x, d) for x, d in zip(out, dim, strict=True)]
-        return out if dim is None else BatchTracer(self, out, dim)
+            return [x if d is None else batched(self, x, d) for x, d in zip(out, dim, strict=True)]
+        return out if dim is None else batched(self, out, dim)
 
     @property
     def evaluates(self) -> Any:
@@ -189,11 +198,13 @@ class BatchTrace(Trace):
             return super().call(prim, rule, args)
         with set_trace(self.parent):
             out, dims = batch_rules[prim](self.axis, [x for x, _ in pairs], [d for _, d in pairs], rule=rule)
-        return [BatchTracer(self, x, d) for x, d in zip(out, dims, strict=True)]
+        return [batched(self, x, d) for x, d in zip(out, dims, strict=True)]
 
     def split(self, x: Any) -> tuple[Any, int | None]:
         """The value and the mapped axis (None if it is not mapped) of any value or tracer."""
-        if type(x) is BatchTracer and (x._trace is self or x._trace.axis is self.axis):
+        if (type(x) is BatchTracer or type(x) is BatchValue) and (
+                x._trace is self or x._trace.axis is self.axis
+            ):
             return x.val, x.dim
         return x, None
 
@@ -224,7 +235,7 @@ def batch_flat_with_aux(
     mapped = [d is not None for d in dims]
     put_back = lambda i, x: place(*trace.split(x), dims[i], axis.size)
     with (
-        inputs_of(trace, vals, mapped, lambda i, x: BatchTracer(trace, x, dims[i]), put_back) as args,
+        inputs_of(trace, vals, mapped, lambda i, x: batched(trace, x, dims[i]), put_back) as args,
         entered(trace, names),
     ):
         if axis.name is None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _foreign_types: dict[type, frozenset[str]] = {}  # with the names that each type defines itself
 _installed: dict[str, Any] = {}
-no_arrays: set[type] = set()  # tracers that represent other values than arrays
+no_arrays: set[type] = set()  # tracers of values that are not arrays, and classes of libraries' values
 
 
 class _ArrayMeta(type):

@@ -49,10 +49,17 @@ class AbstractValue:
     token: int | None = None  # a number that stands for the type in keys of caches; see `plain_aval`
     is_high = False  # whether a library defines the type
     represented: bool = False  # whether arrays represent its values (`lo_ty`), and programs may have such values
+    split: Any = None  # of arrays: the split over explicit axes of a mesh
     has_qdd = False  # whether the state of its values changes while a program is recorded
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
 
     def to_tangent_aval(self) -> AbstractValue:
         raise TypeError(f"values of type {self} have no tangent space")
+
+    def strip_weak_type(self) -> AbstractValue:
+        return self
 
     def short(self) -> str:
         return str(self)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from bedrax.core import array
+
 
 class ObjectKind(NamedTuple):
     """The functions of a library for a class of its objects.
@@ -41,6 +43,13 @@ class MappingSpec:
       >>> isinstance(Both(), hijax.MappingSpec)
       True
     """
+
+
+def array_form(x: Any) -> Any:
+    """The array of a value of a library's type that has one (`__jax_array__`), where only arrays fit; else the value."""
+    if type(x) in array.no_arrays and hasattr(x, "__jax_array__"):
+        return x.__jax_array__()
+    return x
 
 
 class Held(NamedTuple):

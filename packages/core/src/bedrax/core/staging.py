@@ -17,7 +17,7 @@ import numpy as np
 
 from bedrax import pytree
 from bedrax.core import avals, caches, codes, config, errors, objects, passes, source, tracing, typecheck
-from bedrax.core.array import Array
+from bedrax.core.array import Array, no_arrays
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.exact import same_bits
@@ -28,6 +28,7 @@ from bedrax.core.quiet import quietly
 from bedrax.core.signatures import Signature, leaf_names, plain_code
 from bedrax.core.tables import effect_rules, pure
 from bedrax.core.tracing import Primitive, Trace, Tracer, current
+from bedrax.core.typed_values import typed
 from bedrax.core.typing import ArrayLike
 from bedrax.pytree import PyTreeDef
 
@@ -109,6 +110,7 @@ def _long_name(aval: AbstractValue) -> str:
 
 
 avals.aval_functions[StagedTracer] = operator.attrgetter("aval")
+StagedValue: Final = typed(StagedTracer)
 
 _SCALARS = (bool, int, float, complex)
 
@@ -155,7 +157,11 @@ class StagingTrace(Trace):
         aval = avals.interned(aval)
         var = Var(aval)
         self.invars.append(var)
-        return (aval.tracer_class or StagedTracer)(self, aval, var)
+        return self.tracer(aval, var)
+
+    def tracer(self, aval: AbstractValue, var: Var, where: Any = None) -> StagedTracer:
+        """Return the tracer of a variable."""
+        return (aval.tracer_class or (StagedTracer if aval.is_array else StagedValue))(self, aval, var, where)
 
     def names_of_arguments_of(self, var: Var) -> list[str]:
         """Return the names of the program's arguments that a variable depends on."""
@@ -190,10 +196,12 @@ class StagingTrace(Trace):
         if var is None:
             if isinstance(x, Tracer) and not x._trace.alive:
                 raise errors.escaped_tracer_error(x)
-            if hasattr(x, "__jax_array__"):
-                return self.lift(x.__jax_array__())
-            aval = aval_of(x)
-            if aval.is_high and (operand := aval.as_operand(x)) is not x:
+            aval = aval_of(x) if kind in no_arrays else None
+            if aval is None or not aval.is_high:
+                if hasattr(x, "__jax_array__"):
+                    return self.lift(x.__jax_array__())
+                aval = aval_of(x)
+            elif (operand := aval.as_operand(x)) is not x:
                 return self.lift(operand)
             var = self.const_vars[key] = Var(aval)
             self.consts.append(x)  # also keeps `x` alive, so that its id stays its own
@@ -287,10 +295,13 @@ class StagingTrace(Trace):
         if prim.multiple_results:
             outvars = [Var(a) for a in out]
             self.eqns.append(Eqn(prim, invars, outvars, params, effects, where))
-            return [StagedTracer(self, v.aval, v, where) for v in outvars]
+            return [
+                StagedTracer(self, v.aval, v, where) if v.aval.is_array else self.tracer(v.aval, v, where)
+                for v in outvars
+            ]
         var = Var(out)
         self.eqns.append(Eqn(prim, invars, [var], params, effects, where))
-        return StagedTracer(self, out, var, where)
+        return StagedTracer(self, out, var, where) if out.is_array else self.tracer(out, var, where)
 
     def finish(self, invars: Sequence[Var], outs: Sequence[Any]) -> Jaxpr:
         """End recording; the values `outs` are the program's results."""
@@ -311,8 +322,8 @@ class ShapeTrace(StagingTrace):
         types = [x.aval if type(x) is StagedTracer and x._trace is self else self.lift(x).aval for x in args]
         out = prim.result_types(types, params)
         if prim.multiple_results:
-            return [StagedTracer(self, a, Var(a)) for a in out]
-        return StagedTracer(self, out, Var(out))
+            return [self.tracer(a, Var(a)) for a in out]
+        return self.tracer(out, Var(out))
 
 
 observers: Final[list[Callable[[Jaxpr], None]]] = []

@@ -385,18 +385,6 @@ class Tracer(array.Array):
         self._trace = trace
         self.aval = aval
 
-    def __getattr__(self, name: str) -> Any:  # the type may define attributes that arrays lack
-        if not hasattr(type(self), name) and not self.aval.is_array:
-            found = getattr(self.aval, name, None)
-            if hasattr(found, "of_value"):
-                return found.of_value(self)
-            if self.aval.represented:
-                raise AttributeError(
-                    f"a value of type {self.aval} in a traced function has no attribute {name!r}: apply an operation, of a"
-                    " class that derives from HiPrim, whose `expand` reads the attribute"
-                )
-        return super().__getattr__(name)
-
     def concrete(self) -> Any | None:
         """The value, where the transformation knows one (eager differentiation), else None."""
         return None
@@ -649,7 +637,7 @@ def unary(prim: Primitive, takes: Collection[Any], convert: Callable[[Any], Any]
         if run is not None and current.trace is eval_trace and x.dtype in takes:
             return run(x)
         # of the type: an object with `__jax_array__` may forward all attributes of its array
-        aval = x.aval if hasattr(type(x), "aval") else None
+        aval = x.aval if hasattr(type(x), "weak_type") else None
         return bind(x if aval is not None and aval.dtype in takes else convert(x))
 
     return function

@@ -114,12 +114,7 @@ def full_like(
 def zeros_of(aval: Any) -> Any:
     """Zeros of any array type, `float0` included; of a library's type its `vspace_zero`."""
     if aval.is_high:
-        own = getattr(aval, "vspace_zero", None)
-        if own is None:
-            raise NotImplementedError(
-                f"a zero of type {aval} is needed; the class {type(aval).__name__} must define `vspace_zero`"
-            )
-        return own()
+        return aval.vspace_zero()
     dtype = aval.dtype
     if dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)

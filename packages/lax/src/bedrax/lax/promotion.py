@@ -103,7 +103,7 @@ def pair_or_none(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     kx, ky = type(x), type(y)
     if ky in _SCALARS:
         if kx not in _SCALARS:
-            a = x.aval if hasattr(kx, "aval") else None
+            a = x.aval if hasattr(kx, "weak_type") else None
             if a is not None:
                 if a.weak_type:
                     if a.dtype == dtypes.python_scalar_dtype(ky):
@@ -116,7 +116,7 @@ def pair_or_none(name: str, x: Any, y: Any) -> tuple[Any, Any]:
                         except _OutOfUse:
                             pass
     elif kx in _SCALARS:
-        b = y.aval if hasattr(ky, "aval") else None
+        b = y.aval if hasattr(ky, "weak_type") else None
         if b is not None and not b.weak_type:
             cast = _casts.get((kx, b.dtype))
             if cast is not None:
@@ -126,7 +126,7 @@ def pair_or_none(name: str, x: Any, y: Any) -> tuple[Any, Any]:
                     pass
     else:
         # of the type: an object with `__jax_array__` may forward all attributes of its array
-        a, b = x.aval if hasattr(kx, "aval") else None, y.aval if hasattr(ky, "aval") else None
+        a, b = x.aval if hasattr(kx, "weak_type") else None, y.aval if hasattr(ky, "weak_type") else None
         if a is None and isinstance(x, _NUMPY):
             a, x = _canonical(x)
         if b is None and isinstance(y, _NUMPY):
@@ -203,7 +203,7 @@ def inexact_pair_or_none(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     """`pair_or_none`, with integers and bools made floats."""
     kind = type(x) if type(x) not in _SCALARS else type(y)
     if kind not in _SCALARS:
-        a = (x if type(x) is kind else y).aval if hasattr(kind, "aval") else None
+        a = (x if type(x) is kind else y).aval if hasattr(kind, "weak_type") else None
         if a is not None and a.dtype in _INEXACT:
             return pair_or_none(name, x, y)
     if _are_one_program(x, y):

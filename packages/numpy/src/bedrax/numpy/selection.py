@@ -26,7 +26,7 @@ def choose_where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Any:
     c = aval_of(condition)
     if c.dtype != np.bool_:
         condition = as_bool(condition)
-    a, b = x.aval if hasattr(type(x), "aval") else None, y.aval if hasattr(type(y), "aval") else None
+    a, b = x.aval if hasattr(type(x), "weak_type") else None, y.aval if hasattr(type(y), "weak_type") else None
     if a is not None and b is not None and a.dtype == b.dtype:
         same = a.shape is b.shape or a.shape == b.shape
         if same and (not c.shape or c.shape == a.shape):

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple, overload
 
 from bedrax import pytree
 from bedrax.core import caches, executors, staging
+from bedrax.core.array import no_arrays
 from bedrax.core.avals import aval_of
+from bedrax.core.objects import array_form
 from bedrax.core.public import public
 from bedrax.core.signatures import signature_of
 from bedrax.core.source import api_boundary
@@ -205,6 +207,8 @@ def map_blocks(
         calls with arguments of these types. None: it is not kept.
     """
     leaves, tree = pytree.tree_flatten(args)
+    if not no_arrays.isdisjoint(map(type, leaves)):
+        leaves = [x if hasattr(type(aval_of(x)), "shard") else array_form(x) for x in leaves]
     types = tuple([aval_of(x) for x in leaves])
     known, key = caches.traces.of(f), None
     if specs is not None:
@@ -430,7 +434,7 @@ def _check_values(what: str, aval: Any, spec: Any, mesh: Any, manual: Any, name:
             f"shard_map: {what} has {spec!r} for {name()}, of type {aval}. A value of a library's type has a HiPspec, an array"
             " a PartitionSpec."
         )
-    if not hasattr(aval, method):
+    if not hasattr(type(aval), method):
         raise NotImplementedError(
             f"shard_map: {name()} is of type {aval}; for {what}, the class {type(aval).__name__} must define `{method}`"
         )

@@ -26,7 +26,7 @@ from bedrax.core.ir import run
 from bedrax.core.objects import MappingSpec
 from bedrax.core.staging import stage_rules
 from bedrax.core.tables import effect_rules, print_rules, represent_rules
-from bedrax.core.tracing import Primitive, current, entered
+from bedrax.core.tracing import Primitive, Tracer, current, entered
 from bedrax.lax.primitives import custom_rules
 from bedrax.lax.primitives.reductions import reduce_sum
 from bedrax.lax.tables import decompositions
@@ -402,7 +402,13 @@ print_rules.add(hi_call_p, lambda params: {"prim": params["prim"]})
 def _stage(trace, prim, args, params):
     hi = params["prim"]
     if not hi.has_rules("staging"):
-        return trace.record(prim, args, params)
+        if not current.varying or any(isinstance(x, Tracer) for x in args):
+            return trace.record(prim, args, params)
+        saved, current.varying = current.varying, frozenset()  # what an operation reads of constants does not vary
+        try:
+            return trace.record(prim, args, params)
+        finally:
+            current.varying = saved
     out = hi.staging(trace, None, *hi.in_tree.unflatten(args))
     return hi.outputs.operands(out, f"the result of {type(hi).__name__}.staging")
 
@@ -443,6 +449,21 @@ def _nonzeros(prim: HiPrim, tangents: Sequence[Any]) -> tuple:
     return prim.in_tree.unflatten([not _is_zero(t) for t in tangents])
 
 
+def _kept(avals: Sequence[AbstractValue], values: Sequence[Any]) -> list[Any]:
+    """Values for the linear part. Those that loops cannot stack are kept as the arrays that represent them."""
+    return [x for a, value in zip(avals, values, strict=True) for x in (Unpack(a)(value) if _is_split(a) else (value,))]
+
+
+def _restored(avals: Sequence[AbstractValue], kept: Sequence[Any]) -> list[Any]:
+    """The opposite of `_kept`."""
+    rest = iter(kept)
+    return [Pack(a)(*[next(rest) for _ in a.lo_ty()]) if _is_split(a) else next(rest) for a in avals]
+
+
+def _is_split(aval: AbstractValue) -> bool:
+    return aval.represented and not hasattr(type(aval), "inc_rank")
+
+
 class Residuals(NamedTuple):
     """The structure of residuals of a forward rule: a tree of `types`; its leaves that are not values are `fixed`."""
 
@@ -465,11 +486,11 @@ class Residuals(NamedTuple):
                 continue
             avals.append(aval)
             values.append(aval.as_operand(x))
-        return cls(Types(tuple(avals), tree), tuple(fixed)), values
+        return cls(Types(tuple(avals), tree), tuple(fixed)), _kept(avals, values)
 
     def tree(self, values: Sequence[Any]) -> Any:
         types, fixed = self.types, dict(self.fixed)
-        values = iter(values)
+        values = iter(_restored(types.avals, values))
         count = len(types.avals) + len(fixed)
         return types.tree.unflatten([fixed[i] if i in fixed else next(values) for i in range(count)])
 
@@ -492,7 +513,7 @@ def _linearize(primals, tangents, *, prim: HiPrim):
         raise AssertionError(f"{name}.vjp_fwd is missing")
     outs = prim.outputs.operands(out, f"the result of {name}.vjp_fwd")
     structure, saved = Residuals.taken(residuals)
-    pushed = list(primals) if prim.has_rules("jvp") or prim.has_rules("lin", "linearized") else []
+    pushed = _kept(prim.inputs.avals, primals) if prim.has_rules("jvp") or prim.has_rules("lin", "linearized") else []
     live = [t for t in tangents if type(t) is not Zero]
     moved = hi_linear_p.bind(
         *saved,
@@ -524,7 +545,8 @@ def _linear_types(*avals, prim, **_):
 def _push(*args, prim: HiPrim, residuals, num_res, num_primals, active) -> list:
     if not num_primals:
         prim.lin(prim.inputs.tree.unflatten([False] * len(prim.inputs.avals)))  # raises the error of a missing rule
-    primals, live = args[num_res : num_res + num_primals], iter(args[num_res + num_primals :])
+    primals = _restored(prim.inputs.avals, args[num_res : num_res + num_primals])
+    live = iter(args[num_res + num_primals :])
     tangents = [next(live) if a else Zero.of(x) for a, x in zip(active, primals, strict=True)]
     values, moved = prim.in_tree.unflatten(primals), prim.in_tree.unflatten(tangents)
     if prim.has_rules("lin", "linearized"):
@@ -576,12 +598,26 @@ def _transpose(cts, *args, prim: HiPrim):
     return _collected(accums)
 
 
+def _only_reads(prim: HiPrim, dims: Sequence[Any]) -> bool:
+    """Whether an operation makes arrays of libraries' values that are not mapped. Its composition is mapped."""
+    high = [d for a, d in zip(prim.inputs.avals, dims, strict=True) if a.is_high]
+    return bool(high) and all(d is None for d in high) and not any(a.is_high for a in prim.outputs.avals)
+
+
+def _composed(*values: Any, prim: HiPrim) -> list:
+    """The results of the composition of an operation."""
+    out = prim.expand(*prim.in_tree.unflatten([opened(x) for x in values]))
+    return prim.outputs.operands(out, f"the result of {type(prim).__name__}.expand")
+
+
 @batch_rules.rule(hi_call_p)
 def _batch(axis, args, dims, *, prim: HiPrim):
     in_dims = prim.inputs.tree.unflatten(dims)
     if prim.has_rules("batch_dim_rule") and not prim.has_rules("batch"):
         batched = Batched(prim, axis, in_dims)
         return hi_call_p.bind(*args, prim=batched), _spread(batched.out_dims, prim.out_aval)
+    if not prim.has_rules("batch") and _only_reads(prim, dims):
+        return batch_flat(lambda *xs: _composed(*xs, prim=prim), axis, args, dims)
     out, out_dims = prim.batch(axis, prim.inputs.tree.unflatten(args), in_dims)
     outs = prim.outputs.operands(out, f"the result of {type(prim).__name__}.batch")
     return outs, _spread(out_dims, prim.out_aval)
@@ -733,11 +769,16 @@ class _Saved:
 # ---- between a value of a library's type and the arrays that represent it
 
 
+def _are_alike(aval: AbstractValue) -> bool:
+    """Whether the tangents of the arrays that represent a value represent its tangent."""
+    wanted = [(low.shape, low.dtype) for low in (low.to_tangent_aval() for low in aval.lo_ty())]
+    return [(low.shape, low.dtype) for low in aval.to_tangent_aval().lo_ty()] == wanted
+
+
 def _alike(aval: AbstractValue) -> AbstractValue:
     """The tangent type, whose values the tangents of the arrays represent."""
     tangent = aval.to_tangent_aval()
-    wanted = [(low.shape, low.dtype) for low in (low.to_tangent_aval() for low in aval.lo_ty())]
-    if [(low.shape, low.dtype) for low in tangent.lo_ty()] != wanted:
+    if not _are_alike(aval):
         raise NotImplementedError(
             f"tangents of values of type {aval} are of type {tangent}, which tangents of the arrays of {aval} do not"
             " represent. Use operations of a class that derives from HiPrim, with rules for derivatives, in place of the"
@@ -784,6 +825,23 @@ class Pack(HiPrim):
         parts = Unpack(self.out_aval)(instantiate_zeros(out_ct))
         for accum, part in zip(maybe_accums, parts, strict=True):
             accum.accum(part)
+
+
+def as_vectors(aval: AbstractValue, function: Callable[..., Any], *values: Any, name: str) -> Any:
+    """The value of a tangent type that ``function(type, *arrays)`` represents, for each array of the type."""
+    if not _are_alike(aval):
+        raise NotImplementedError(
+            f"tangents of type {aval} are to be added; the class {type(aval).__name__} must define `{name}`"
+        )
+    arrays = [Unpack(aval)(x) for x in values]
+    return Pack(aval)(*[function(low, *parts) for low, *parts in zip(aval.lo_ty(), *arrays, strict=True)])
+
+
+def opened(x: Any) -> Any:
+    """A value of a type that arrays represent as the object, which holds tracers where the value is one."""
+    if not isinstance(x, Tracer) or not x.aval.represented:
+        return x
+    return x.aval.raise_val(*Unpack(x.aval)(x))
 
 
 # ---- rules that follow from others
@@ -837,7 +895,7 @@ class _LinearProgram:
 def _on_tape(prim: HiPrim, tangents: _Tangents, fun: Callable) -> tuple[Tape, list, Any]:
     """Run a function of tangents with tape nodes for them: (tape, nodes, result of the function)."""
     tape = Tape(current.trace)
-    nodes = [Node(tape, a) for a in tangents.types(prim)]
+    nodes = [tape.node(a) for a in tangents.types(prim)]
     with entered(tape):
         return tape, nodes, fun(tangents.joined(prim, nodes))
 

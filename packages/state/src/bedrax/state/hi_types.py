@@ -12,14 +12,17 @@ from __future__ import annotations
 
 import functools
 import threading
+import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bedrax.core import avals, codes, objects
+from bedrax.autodiff.tables import add_tangents
+from bedrax.core import array, avals, codes, objects
 from bedrax.core.avals import AbstractValue, ShapedArray
 from bedrax.core.staging import StagingTrace
 from bedrax.core.tracing import Primitive, Tracer, current
+from bedrax.lax.filling import zeros_of
 from bedrax.state import hi_prims
 from bedrax.state.operations import new_ref
 from bedrax.state.types import Cell, Ref, RefTracer
@@ -80,11 +83,16 @@ class HiType(AbstractValue):
 
     is_high = True
     has_qdd = False
-    represented: bool
+    weak_type = False
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls.represented = not cls.has_qdd and cls.lo_ty is not AbstractValue.lo_ty
+    if not TYPE_CHECKING:
+
+        @property
+        def represented(self) -> bool:
+            kind = type(self)
+            if kind.has_qdd or kind.lo_ty is AbstractValue.lo_ty:
+                return False
+            return not any(low.mutable for low in self.lo_ty())
 
     @property
     def vma(self) -> frozenset[Any]:
@@ -98,6 +106,14 @@ class HiType(AbstractValue):
         arrays = self.lower_val(value)
         return hi_prims.Pack(self)(*arrays) if any(isinstance(x, Tracer) for x in arrays) else value
 
+    def vspace_zero(self) -> Any:
+        """The zero of a type of tangents. Unless a library defines it, all arrays are zero."""
+        return hi_prims.as_vectors(self, zeros_of, name="vspace_zero")
+
+    def vspace_add(self, x: Any, y: Any) -> Any:
+        """The sum of two tangents. Unless a library defines it, the arrays are added."""
+        return hi_prims.as_vectors(self, lambda _, a, b: add_tangents(a, b), x, y, name="vspace_add")
+
     def row_type(self, size: Any) -> Any:
         return self._along_rows("dec_rank", size)
 
@@ -105,13 +121,13 @@ class HiType(AbstractValue):
         return self._along_rows("inc_rank", size)
 
     def _along_rows(self, method: str, size: Any) -> Any:
-        own, spec = getattr(self, method, None), getattr(self, "leading_axis_spec", None)
+        own, spec = getattr(type(self), method, None), getattr(type(self), "leading_axis_spec", None)
         if own is None or spec is None:
             raise TypeError(
                 f"a loop over values of type {self} needs its first axis; the class {type(self).__name__} must define"
                 " `leading_axis_spec`, `dec_rank` and `inc_rank`"
             )
-        return own(size, spec())
+        return own(self, size, spec(self))
 
     def short(self) -> str:
         return self.str_short(short_dtypes=True)
@@ -191,7 +207,7 @@ class aval_method(NamedTuple):
     fun: Callable[..., Any]
 
     def of_value(self, value: Any) -> Callable[..., Any]:
-        return functools.partial(self.fun, value)
+        return types.MethodType(self.fun, value)
 
 
 class aval_property(NamedTuple):
@@ -288,11 +304,14 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) ->
 
     def type_of_operand(x):
         aval = typeof_fn(x)
-        if not aval.represented:
-            raise TypeError(codes.coded("BX-VALUE-TYPE", f"{x!r} of type {type(x)} is not a valid JAX type"))
-        return aval
+        if aval.represented:
+            return aval
+        if hasattr(x, "__jax_array__"):
+            return avals.aval_of(x.__jax_array__())
+        raise TypeError(codes.coded("BX-VALUE-TYPE", f"{x!r} of type {type(x)} is not a valid JAX type"))
 
     avals.aval_functions[val_cls] = type_of_operand
+    array.no_arrays.add(val_cls)
 
 
 class _Raw(threading.local):
@@ -491,7 +510,7 @@ class HiPrimitive(Primitive):
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Run the operation."""
-        args = tuple([_opened(x) for x in args])
+        args = tuple([hi_prims.opened(x) for x in args])
         if _raw.on:
             return self.to_lojax(*args, **params)
         values = {id(x): x for x in args if type(x) in objects.kinds and _is_mutable(x) and id(x) not in _raw.opened}
@@ -514,13 +533,6 @@ class HiPrimitive(Primitive):
         kept = {id(part) for opened in before.values() for part in opened.kept if isinstance(part, Ref)}
         read = lambda part: part[...] if id(part) in kept else _new(part)
         return [read(part) for part in out] if self.multiple_results else read(out)
-
-
-def _opened(x: Any) -> Any:
-    """A value of a type that arrays represent as the object, which holds tracers where the value is one."""
-    if not isinstance(x, Tracer) or not x.aval.represented:
-        return x
-    return x.aval.raise_val(*hi_prims.Unpack(x.aval)(x))
 
 
 def _new(x: Any) -> Any:
