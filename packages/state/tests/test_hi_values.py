@@ -207,10 +207,11 @@ def test_tangents_of_a_library_are_added_by_its_type(transform):
     np.testing.assert_allclose(nothing.entries, 0 * x)
 
 
-def test_a_vector_space_that_is_missing_is_named():
+@pytest.mark.parametrize("dtype", [np.float32, np.int8])
+def test_tangents_of_a_type_without_sums_are_added_by_their_arrays(dtype):
     @dataclass(frozen=True)
     class Plain(hi_types.HiType):
-        lo_ty = lambda self: [ShapedArray((3,), f32)]
+        lo_ty = lambda self: [ShapedArray((3,), np.dtype(dtype))]
         lower_val = lambda self, x: [x.entries]
         raise_val = lambda self, x: Holder(x)
         to_tangent_aval = lambda self: self
@@ -226,15 +227,22 @@ def test_a_vector_space_that_is_missing_is_named():
             self.in_avals, self.out_aval, self.params = (Plain(),), ShapedArray((3,), f32), {}
             super().__init__()
 
-        expand = lambda self, x: x.entries
+        expand = lambda self, x: lax.convert_element_type(x.entries, f32)
         vjp_fwd = lambda self, nzs, x: (self(x), None)
-        vjp_bwd_retval = lambda self, _, ct: (Holder(ct),)
+        vjp_bwd_retval = lambda self, _, ct: (Holder(lax.convert_element_type(ct, dtype)),)
 
+    held = Holder(X[0].astype(dtype))
+    unused, twice = grad(lambda h, x: x.sum()), grad(lambda h: (Read()(h) + 2 * Read()(h)).sum())
+    np.testing.assert_allclose(grad(lambda h: Read()(h).sum())(held).entries, [1, 1, 1])
+    if dtype == np.float32:
+        for transform in (lambda f: f, jit):
+            np.testing.assert_allclose(transform(unused)(held, X[0]).entries, [0, 0, 0])
+            np.testing.assert_allclose(transform(twice)(held).entries, [3, 3, 3])
+        return
     with pytest.raises(NotImplementedError, match="class Plain must define `vspace_zero`"):
-        grad(lambda h, x: x.sum())(Holder(X[0]), X[0])
+        unused(held, X[0])  # tangents of integers are nothing, so these arrays are no tangents
     with pytest.raises(NotImplementedError, match="class Plain must define `vspace_add`"):
-        grad(lambda h: (Read()(h) + Read()(h)).sum())(Holder(X[0]))
-    np.testing.assert_allclose(grad(lambda h: Read()(h).sum())(Holder(X[0])).entries, [1, 1, 1])
+        twice(held)
 
 
 BATCH = np.stack([X, 2 * X, -X, 3 * X])

@@ -266,7 +266,13 @@ def as_typed(t: Any, aval: AbstractValue) -> Any:
 def as_array(t: Any, aval: AbstractValue) -> Any:
     """`as_typed`, but Python numbers become arrays."""
     own = None if type(t) is Zero else getattr(t, "aval", None)
-    if own is not None and own.is_array and aval.is_array and own.dtype is aval.dtype and own.weak_type is aval.weak_type:
+    if (
+        own is not None
+        and own.is_array
+        and aval.is_array
+        and own.dtype is aval.dtype
+        and own.weak_type is aval.weak_type
+    ):
         return t
     value = instantiate(t)
     if not aval.is_array or not isinstance(aval.dtype, np.dtype) or aval.dtype == dtypes.float0:

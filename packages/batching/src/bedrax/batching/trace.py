@@ -150,9 +150,7 @@ class BatchTrace(Trace):
         dims = []
         active = False
         for x in args:
-            if (type(x) is BatchTracer or type(x) is BatchValue) and (
-                x._trace is self or x._trace.axis is self.axis
-            ):
+            if (type(x) is BatchTracer or type(x) is BatchValue) and (x._trace is self or x._trace.axis is self.axis):
                 vals.append(x.val)
                 dims.append(x.dim)
                 active = True
@@ -202,9 +200,7 @@ class BatchTrace(Trace):
 
     def split(self, x: Any) -> tuple[Any, int | None]:
         """The value and the mapped axis (None if it is not mapped) of any value or tracer."""
-        if (type(x) is BatchTracer or type(x) is BatchValue) and (
-                x._trace is self or x._trace.axis is self.axis
-            ):
+        if (type(x) is BatchTracer or type(x) is BatchValue) and (x._trace is self or x._trace.axis is self.axis):
             return x.val, x.dim
         return x, None
 

@@ -10,7 +10,6 @@ value of a mutable type, so every function that uses it can write to it. `jit` g
 
 from __future__ import annotations
 
-import functools
 import threading
 import types
 from collections.abc import Callable, Sequence
@@ -23,7 +22,7 @@ from bedrax.core.avals import AbstractValue, ShapedArray
 from bedrax.core.staging import StagingTrace
 from bedrax.core.tracing import Primitive, Tracer, current
 from bedrax.lax.filling import zeros_of
-from bedrax.state import hi_prims
+from bedrax.state import hi_operations, hi_prims  # noqa: F401  (hi_prims: the rules of operations)
 from bedrax.state.operations import new_ref
 from bedrax.state.types import Cell, Ref, RefTracer
 
@@ -104,15 +103,15 @@ class HiType(AbstractValue):
         if isinstance(value, Tracer) or not self.represented:
             return value
         arrays = self.lower_val(value)
-        return hi_prims.Pack(self)(*arrays) if any(isinstance(x, Tracer) for x in arrays) else value
+        return hi_operations.Pack(self)(*arrays) if any(isinstance(x, Tracer) for x in arrays) else value
 
     def vspace_zero(self) -> Any:
         """The zero of a type of tangents. Unless a library defines it, all arrays are zero."""
-        return hi_prims.as_vectors(self, zeros_of, name="vspace_zero")
+        return hi_operations.as_vectors(self, zeros_of, name="vspace_zero")
 
     def vspace_add(self, x: Any, y: Any) -> Any:
         """The sum of two tangents. Unless a library defines it, the arrays are added."""
-        return hi_prims.as_vectors(self, lambda _, a, b: add_tangents(a, b), x, y, name="vspace_add")
+        return hi_operations.as_vectors(self, lambda _, a, b: add_tangents(a, b), x, y, name="vspace_add")
 
     def row_type(self, size: Any) -> Any:
         return self._along_rows("dec_rank", size)
@@ -510,7 +509,7 @@ class HiPrimitive(Primitive):
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Run the operation."""
-        args = tuple([hi_prims.opened(x) for x in args])
+        args = tuple([hi_operations.opened(x) for x in args])
         if _raw.on:
             return self.to_lojax(*args, **params)
         values = {id(x): x for x in args if type(x) in objects.kinds and _is_mutable(x) and id(x) not in _raw.opened}
