@@ -1,6 +1,7 @@
 """Flax NNX with variables in references, and with hijax variables."""
 
 import jax
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -99,3 +100,51 @@ def test_hijax_variables_without_references_are_read(x):
         with pytest.raises(errors.ImmutableVariableError, match="ref=True"):
             jax.jit(lambda v: v.set_value(v[...] + 1))(total)
         assert total[...] == 2
+
+
+@pytest.mark.skipif(not KEPT_IN_REFERENCES, reason="this Flax writes to all hijax variables")
+def test_hijax_variables_without_references_are_values_of_programs(x):
+    with nnx.var_defaults(hijax=True):
+        graph, state = nnx.split(nnx.Linear(2, 3, rngs=nnx.Rngs(0)))
+        kernel, bias = state["kernel"][...], state["bias"][...]
+    kept = jax.jit(lambda s: s)(state)["kernel"]
+    assert type(kept) is type(state["kernel"])
+    np.testing.assert_array_equal(kept[...], kernel)
+
+    def loss(state, x):
+        return (nnx.merge(graph, state)(x) ** 2).mean() + (state["bias"][...] * state["bias"][...]).sum()
+
+    def plain(kernel, bias, x):
+        return ((x @ kernel + bias) ** 2).mean() + (bias * bias).sum()
+
+    def step(state, x):
+        return jax.tree.map(lambda v, g: nnx.Param(v[...] - 0.1 * g[...], hijax=True), state, jax.grad(loss)(state, x))
+
+    def arrays(state):
+        return state["kernel"][...], state["bias"][...]
+
+    wanted = jax.grad(plain, (0, 1))(kernel, bias, x)
+    for f in (loss, jax.jit(loss), jax.checkpoint(loss), jax.jit(jax.checkpoint(loss))):
+        for derivative in (jax.grad(f), jax.jit(jax.grad(f))):
+            jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), arrays(derivative(state, x)), wanted)
+    one = plain(kernel, bias, x)
+    mesh = jax.make_mesh((1,), ("i",))
+    closed = lambda x: loss(state, x)
+    for mapped in (
+        jax.vmap(loss, (None, 0)),
+        jax.vmap(jax.jit(loss), (None, 0)),
+        jax.pmap(loss, in_axes=(None, 0)),
+        lambda state, xs: jax.pmap(closed)(xs),
+        lambda state, xs: jax.shard_map(jax.vmap(closed), mesh=mesh, in_specs=jax.P(), out_specs=jax.P())(xs),
+        lambda state, xs: jax.export.export(jax.jit(jax.vmap(closed)))(xs).call(xs),
+    ):
+        np.testing.assert_allclose(mapped(state, x[None]), [one], rtol=1e-5)
+    by_hand = state
+    for _ in range(3):
+        by_hand = step(by_hand, x)
+    scanned = lambda s: jax.lax.scan(lambda s, x: (step(s, x), None), s, jnp.stack([x] * 3))[0]
+    looped = lambda s: jax.lax.fori_loop(0, 3, lambda i, s: step(s, x), s)
+    for f in (scanned, jax.jit(scanned), looped):
+        jax.tree.map(
+            lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6), arrays(f(state)), arrays(by_hand)
+        )

@@ -17,7 +17,7 @@ from bedrax.batching import vmap
 from bedrax.core.avals import ShapedArray, typeof
 from bedrax.core.jitting import jit
 from bedrax.core.staging import eval_shape, make_jaxpr
-from bedrax.state import hi_prims, hi_types
+from bedrax.state import hi_prims, hi_types, new_ref
 
 f32, i32 = np.dtype(np.float32), np.dtype(np.int32)
 X = np.array([[1.0, -2.5, 3.0], [0.25, 5.0, -6.0]], np.float32)
@@ -323,3 +323,125 @@ def test_operations_without_rules_compute_with_the_arrays():
     np.testing.assert_allclose(jit(lambda x: value(double(split(x), 2.0)))(X), 2 * X)
     with pytest.raises(NotImplementedError, match=r"tangents of values of type scaled\[2, 3\] are of type"):
         grad(lambda x: value(double(split(x), 2.0)).sum())(X)
+
+
+# ---- a type that loops cannot stack and vmap cannot map, with attributes and operators
+
+
+class Box:
+    def __init__(self, content):
+        self.content = content
+
+
+@dataclass(frozen=True)
+class BoxType(hi_types.HiType):
+    size_inside: int
+    lo_ty = lambda self: [ShapedArray((self.size_inside,), f32)]
+    lower_val = lambda self, box: [box.content]
+    raise_val = lambda self, content: Box(content)
+    to_tangent_aval = lambda self: self
+    content = hi_types.aval_property(lambda box: opened_box(box))
+    total = hi_types.aval_method(lambda box, by: (opened_box(box) * by).sum())
+    _mul = lambda self, box, other: boxed(opened_box(box) * other)
+    _getitem = lambda self, box, index: opened_box(box)[index]
+
+
+class OpenBox(hi_prims.HiPrim):
+    def __init__(self, aval):
+        self.in_avals, self.out_aval, self.params = (aval,), aval.lo_ty()[0], {}
+        super().__init__()
+
+    expand = lambda self, box: box.content
+    jvp = lambda self, primals, tangents: (opened_box(*primals), opened_box(*tangents))
+    vjp_fwd = lambda self, nzs, box: (self(box), None)
+    vjp_bwd_retval = lambda self, _, ct: (boxed(ct),)
+
+
+class MakeBox(hi_prims.HiPrim):
+    def __init__(self, aval):
+        self.in_avals, self.out_aval, self.params = (aval,), BoxType(aval.shape[0]), {}
+        super().__init__()
+
+    expand = lambda self, x: Box(x)
+    jvp = lambda self, primals, tangents: (boxed(*primals), boxed(*tangents))
+    vjp_fwd = lambda self, nzs, x: (self(x), None)
+    vjp_bwd_retval = lambda self, _, ct: (opened_box(ct),)
+
+
+def opened_box(box):
+    return OpenBox(typeof(box))(box)
+
+
+def boxed(x):
+    return MakeBox(typeof(x))(x)
+
+
+hi_types.register_hitype(Box, lambda box: BoxType(box.content.shape[0]))
+
+
+def uses_of_box(box):
+    return box.content.sum() + box.total(2.0) + (box * box[1]).content[0] + box.size_inside
+
+
+@pytest.mark.parametrize("transform", [jit, checkpoint, lambda f: jit(checkpoint(f))])
+def test_attributes_and_operators_under_transformations(transform):
+    x = X[0]
+    wanted = 3 * x.sum() + x[0] * x[1] + 3
+    slope = 3 + np.array([x[1], x[0], 0])
+    f = transform(uses_of_box)
+    np.testing.assert_allclose(f(Box(x)), wanted, rtol=1e-6)
+    np.testing.assert_allclose(grad(f)(Box(x)).content, slope, rtol=1e-6)
+    np.testing.assert_allclose(jit(grad(f))(Box(x)).content, slope, rtol=1e-6)
+    np.testing.assert_allclose(grad(uses_of_box)(Box(x)).content, slope, rtol=1e-6)
+    np.testing.assert_allclose(jvp(f, (Box(x),), (Box(x),))[1], slope @ x, rtol=1e-6)
+    np.testing.assert_allclose(linearize(f, Box(x))[1](Box(x)), slope @ x, rtol=1e-6)
+
+
+def test_vmap_does_not_map_what_an_operation_reads():
+    x = X[0]
+    of_both = lambda box, y: opened_box(box) @ y + opened_box(box)[0]
+    wanted = x @ X[0] + x[0], x @ X[1] + x[0]
+    np.testing.assert_allclose(vmap(of_both, (None, 0))(Box(x), X), wanted, rtol=1e-6)
+    np.testing.assert_allclose(vmap(jit(of_both), (None, 0))(Box(x), X), wanted, rtol=1e-6)
+    slope = grad(lambda box: vmap(of_both, (None, 0))(box, X).sum())(Box(x)).content
+    np.testing.assert_allclose(slope, X.sum(0) + np.array([2, 0, 0]), rtol=1e-6)
+    with pytest.raises(NotImplementedError, match="class MakeBox must define `batch`"):
+        vmap(lambda y: boxed(y).content)(X)
+
+
+def test_rules_keep_the_arrays_of_values_that_loops_cannot_stack():
+    x, steps = X[0], np.array([2.0, 3.0], f32)
+
+    def loop(box):
+        return lax.scan(lambda box, y: (box * (box[0] * y), None), box, steps)[0].content.sum()
+
+    def plain(x):
+        return lax.scan(lambda x, y: (x * (x[0] * y), None), x, steps)[0].sum()
+
+    np.testing.assert_allclose(jit(loop)(Box(x)), plain(x), rtol=1e-6)
+    np.testing.assert_allclose(grad(jit(loop))(Box(x)).content, grad(plain)(x), rtol=1e-6)
+
+
+def test_values_that_references_represent_stay_objects():
+    class Kept:
+        def __init__(self, ref):
+            self.ref = ref
+
+    @dataclass(frozen=True)
+    class KeptType(hi_types.HiType):
+        inner: object
+        lo_ty = lambda self: [self.inner]
+        lower_val = lambda self, x: [x.ref]
+        raise_val = lambda self, ref: Kept(ref)
+
+    hi_types.register_hitype(Kept, lambda x: KeptType(typeof(x.ref)))
+    kept = Kept(new_ref(jnp.zeros(3)))
+    assert not typeof(kept).represented
+
+    def add(kept, y):
+        assert type(kept) is Kept
+        kept.ref[...] += y
+
+    jit(add)(kept, X[0])
+    jit(add)(kept, X[0])
+    np.testing.assert_allclose(kept.ref[...], 2 * X[0])

@@ -106,7 +106,7 @@ class Linearized:
             raise TypeError(f"linearized function: primals had structure {self.in_tree}, the tangents have {tree}")
         for t, wanted in zip(leaves, self.in_types, strict=True):
             got = _type_of(t)
-            if got.shape != wanted.shape or got.dtype != wanted.dtype:
+            if not _fits(got, wanted):
                 raise ValueError(
                     coded(
                         "BX-TANGENT",
@@ -501,6 +501,13 @@ def _type_of(x) -> AbstractValue:
     return ShapedArray(np.shape(x), dtypes.float0) if is_float0(x) else aval_of(x)
 
 
+def _fits(got: AbstractValue, wanted: AbstractValue) -> bool:
+    """Whether a tangent or cotangent has a type: the shape and dtype of an array, or the type of a library."""
+    if got.is_high or wanted.is_high:
+        return got == wanted
+    return got.shape == wanted.shape and got.dtype == wanted.dtype
+
+
 def _checked_cotangent(ct, wanted: AbstractValue, error: type[Exception]):
     """A cotangent of the expected type; `Zero` for a result without derivative, given any array of its shape."""
     if type(ct) is Zero:
@@ -509,10 +516,8 @@ def _checked_cotangent(ct, wanted: AbstractValue, error: type[Exception]):
     got = _type_of(ct)
     if no_tangent:
         fits = is_float0(ct) or got.shape == wanted.shape  # NumPy has no float0 array of a symbolic shape
-    elif wanted.is_array and got.is_array:
-        fits = (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
     else:
-        fits = got == wanted
+        fits = _fits(got, wanted)
     if not fits:
         raise error(
             coded(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax import pytree, shape_poly
-from bedrax.core import dims, staging
+from bedrax.core import dims, objects, represented, staging
 from bedrax.core.avals import ShapedArray
 from bedrax.core.staging import function_name
 from bedrax.jax2tf import arguments
@@ -58,6 +58,11 @@ class Call:
         self.jaxpr: Any
         self.out_tree: Any
         self.jaxpr, self.out_tree = staging.trace_to_jaxpr(self.flat, self.avals)
+        if objects.kinds:
+            for aval in self.jaxpr.out_avals:
+                if aval.represented:
+                    raise TypeError(f"{self.name} returns a value of type {aval}; a converted function returns arrays")
+            self.jaxpr = represented.on_arrays(self.jaxpr)
 
     @property
     def is_symbolic(self) -> bool:

@@ -280,12 +280,12 @@ def vmap_rule(
     return mapped
 
 
-def spread(axes: Any, tree: Any, is_leaf: Callable = is_zero) -> list:
+def spread(axes: Any, tree: Any, is_leaf: Callable = is_zero) -> list[Any]:
     """One axis or None per leaf of a tree, from axes for a prefix of it."""
-    spread: list[Any] = []
+    every: list[Any] = []
 
     def add(axis, part):
-        spread.extend([axis] * len(pytree.tree_leaves(part, is_leaf=is_leaf)))
+        every.extend([axis] * len(pytree.tree_leaves(part, is_leaf=is_leaf)))
 
     pytree.tree_map(add, axes, tree, is_leaf=lambda d: d is None or isinstance(d, int | MappingSpec))
-    return spread
+    return every

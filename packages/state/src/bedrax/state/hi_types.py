@@ -3,7 +3,7 @@
 A value of a type that defines `lo_ty` is a value of a program: a traced function gets a tracer, and operations on it are
 classes that derive from `HiPrim`. `bedrax.core.represented` derives the program on arrays that an executor runs.
 
-Any other value is not part of a program, such as one of a mutable type. It is a Python object in every function, and the
+Any other value is not part of a program, such as one of a mutable type, or one that holds references. It is a Python object in every function, and the
 operations of its library run as operations on lower types (`HiPrimitive.to_lojax`). References keep the contents of a
 value of a mutable type, so every function that uses it can write to it. `jit` gets such an argument as the object.
 """
@@ -44,13 +44,15 @@ class HiType(AbstractValue):
 
     A library derives from it, with ``==`` and ``hash``, and defines: ``lo_ty()``, the types of the arrays,
     ``lower_val(value)``, the arrays, and ``raise_val(*arrays)``, the value. `register_hitype` declares the type of the
-    values of a class; classes derived from `HiPrim` define operations on them. In a traced function, a value is a tracer
-    of this type without the attributes of the class.
+    values of a class; classes derived from `HiPrim` define operations on them. In a traced function, a value is a tracer.
+    It has the attributes of the type, not those of the class of values: `aval_method` and `aval_property` are called with
+    the value, and ``_add(value, other)``, ``_getitem(value, index)`` and so on are the operators.
 
     Some transformations need more methods, each of which is named by an error where it is missing:
 
     - ``to_tangent_aval()``: the type of tangents and cotangents, a library's or that of an array. If it is a library's,
-      ``vspace_zero()`` returns a zero, and ``vspace_add(x, y)`` a sum of two of its values.
+      ``vspace_zero()`` returns a zero, and ``vspace_add(x, y)`` a sum of two of its values. A type that is represented by
+      floats, and is its own tangent type, may do without: the arrays are zeros, or are added.
     - ``dec_rank(size, spec)`` and ``inc_rank(size, spec)``: the type of an element of a batch, and of a batch of elements,
       for `vmap`. `spec` is a `MappingSpec`, which is the entry of ``in_axes`` or ``out_axes``.
     - ``leading_axis_spec()``: the `MappingSpec` of the elements that a loop takes one by one, for `scan`.
@@ -82,7 +84,7 @@ class HiType(AbstractValue):
 
     is_high = True
     has_qdd = False
-    weak_type = False
+    weak_type: bool = False
 
     if not TYPE_CHECKING:
 

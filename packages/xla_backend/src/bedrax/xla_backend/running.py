@@ -226,16 +226,28 @@ def _run_on_arrays(represented, jaxpr, args, params, tree, requested, names, alo
     program = represented.on_arrays(jaxpr)
     if not any(aval.represented for aval in (*ins, *outs)):
         return first_run(program, args, {**params, "jaxpr": program}, tree, requested, names, alone)
-    if requested != NOTHING_REQUESTED:
-        raise NotImplementedError(
-            f"jit({params['name']}) has places for its arguments or results, and takes or returns values of libraries'"
-            " types; leave in_shardings, out_shardings, device and backend out"
-        )
+    requested = requested._replace(
+        arguments=_places_of_arrays(requested.arguments, ins, params["name"]),
+        results=_places_of_arrays(requested.results, outs, params["name"]),
+    )
     donated = [d for aval, d in zip(ins, params["donated_invars"], strict=True) for _ in aval.lo_ty()]
     params = {**params, "jaxpr": program, "donated_invars": tuple(donated)}
     arrays = represented.arrays_of(ins, args)
-    found, _ = first_run(program, arrays, params, tree_of_list(len(program.outvars)), alone=alone)
+    found, _ = first_run(program, arrays, params, tree_of_list(len(program.outvars)), requested, alone=alone)
     return pytree.tree_unflatten(tree, represented.values_of(outs, found)), None
+
+
+def _places_of_arrays(places: Sequence[Any] | None, types: Sequence[Any], name: str) -> tuple[Any, ...] | None:
+    """The place of each array that represents values, from that of each value."""
+    if places is None:
+        return None
+    for aval, place in zip(types, places, strict=True):
+        if aval.represented and place is not None:
+            raise NotImplementedError(
+                f"jit({name}) has a place for a value of type {aval}, which is a library's; give only arrays a place in"
+                " in_shardings and out_shardings"
+            )
+    return tuple([place for aval, place in zip(types, places, strict=True) for _ in aval.lo_ty()])
 
 
 def refuse_tracers(args: Sequence[Any]) -> None:
