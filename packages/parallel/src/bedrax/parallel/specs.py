@@ -123,7 +123,7 @@ class HiPspec:
       ...         return jax.P("i"), jax.P("i")
       ...
       >>> Rows().to_lo()
-      (P('i'), P('i'))
+      (P('i',), P('i',))
     """
 
     def to_lo(self) -> Sequence[PartitionSpec]:
