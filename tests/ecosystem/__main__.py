@@ -130,6 +130,7 @@ def own_suites(options: argparse.Namespace) -> list[str]:
         root = suites.source(name, importlib.metadata.version(name), options.suites)
         everything = suites.files(root)
         whole = options.whole or options.every > 1
+        chosen = [f for part in chosen for f in (suites.files(root, part) if (root / part).is_dir() else [part])]
         chosen = chosen or (everything[:: options.every] if whole else suites.files(root, suites.SHARES[name]))
         about = {"version": importlib.metadata.version(name), "of": len(everything)}
         about |= {"upstream": upstream} if upstream else {}
