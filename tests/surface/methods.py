@@ -57,6 +57,8 @@ APART = {
     "__deepcopy__",
     "__copy__",
     "__array__",
+    "__buffer__",  # Python 3.12 shows the protocol of buffers
+    "__release_buffer__",
     "__firstlineno__",
     "__static_attributes__",
     "__class__",

@@ -256,3 +256,15 @@ def test_from_dlpack_narrows_64_bits_without_x64():
     assert xla.from_dlpack(np.arange(2.0)).dtype == np.float32
     with pytest.raises(ValueError, match="needs a copy"):
         xla.from_dlpack(np.arange(2.0), copy=False)
+
+
+def test_a_type_may_stand_for_an_array_that_a_jitted_function_does_not_read():
+    """NetKet passes the types of its parameters to such functions."""
+    given = ShapeDtypeStruct((3,), np.float32)
+    unused, used = xla.jit(lambda x, y: lax.neg(x)), xla.jit(lambda x, y: lax.add(x, y))
+    x = np.ones(3, np.float32)
+    assert unused(x, given).tolist() == xla.jit(lambda x: unused(x, given))(x).tolist() == [-1, -1, -1]
+    assert lax.scan(lambda c, _: (unused(c, given), None), x, None, length=2)[0].tolist() == [1, 1, 1]
+    for call in (lambda: used(x, given), lambda: xla.jit(lambda x: used(x, given))(x)):
+        with pytest.raises(TypeError, match="has no value"):
+            call()

@@ -14,8 +14,10 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, Protocol, overload
 
+import numpy as np
+
 from bedrax import pytree
-from bedrax.core import avals, caches, config, executors, monitoring, objects, retracing, source, staging
+from bedrax.core import avals, caches, config, dead_code, executors, monitoring, objects, retracing, source, staging
 from bedrax.core.codes import coded
 from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.public import public
@@ -102,7 +104,22 @@ jit_p: Final = holds_program("jit")
 def _stage_jit(trace, prim, args, params):
     if params["inline"] is Inline.JAX_EARLY:
         return eval_jaxpr(params["jaxpr"], params["jaxpr"].consts, *args)
+    if avals.ShapeDtypeStruct in map(type, args):
+        args = _without_unused_types(params["jaxpr"], args)
     return trace.record(prim, args, params)
+
+
+def _without_unused_types(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
+    """The arguments, with zeros for types in place of arrays that the program does not read.
+
+    A type that the program reads is an error when the outer program is compiled.
+    """
+    used = dead_code.dce_for(jaxpr, (True,) * len(jaxpr.outvars))[1]
+    zeros = lambda x: np.broadcast_to(np.zeros((), x.dtype), x.shape)
+    is_unused_type = lambda x, needed: (
+        type(x) is avals.ShapeDtypeStruct and not needed and isinstance(x.dtype, np.dtype)
+    )
+    return [zeros(x) if is_unused_type(x, needed) else x for x, needed in zip(args, used, strict=True)]
 
 
 @print_rules.rule(jit_p)
