@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from bedrax.autodiff.tables import Zero, flags, instantiate, jvp_rules, live, spread
 from bedrax.core import staging
+from bedrax.core.array import no_arrays
 from bedrax.core.avals import ShapedArray, aval_functions, aval_of
 from bedrax.core.dead_code import kept
 from bedrax.core.facts import cached
@@ -68,7 +69,9 @@ JVPValue: Final = typed(JVPTracer)
 
 def dual(trace: Trace, primal: Any, tangent: Any) -> JVPTracer:
     """The tracer of a primal value with a tangent."""
-    return (JVPValue if is_typed(primal) else JVPTracer)(trace, primal, tangent)
+    if type(primal) in no_arrays and is_typed(primal):  # the first test is quick, and false for arrays
+        return JVPValue(trace, primal, tangent)
+    return JVPTracer(trace, primal, tangent)
 
 
 class Differentiating(Trace):

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from bedrax.batching.tables import AxisData, batch_rules, to_axis
 from bedrax.core import staging
+from bedrax.core.array import no_arrays
 from bedrax.core.avals import AbstractToken, ShapedArray, aval_functions, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.composites import name_batched
@@ -86,7 +87,9 @@ BatchValue: Final = typed(BatchTracer)
 
 def batched(trace: BatchTrace, val: Any, dim: Any) -> BatchTracer:
     """The tracer of a batch."""
-    return (BatchValue if is_typed(val) else BatchTracer)(trace, val, dim)
+    if type(val) in no_arrays and is_typed(val):  # the first test is quick, and false for arrays
+        return BatchValue(trace, val, dim)
+    return BatchTracer(trace, val, dim)
 
 
 def mapped_aval(aval: Any, dim: Any, size: Any = None) -> Any:
