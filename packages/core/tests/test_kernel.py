@@ -689,3 +689,14 @@ def test_structured_elements_are_no_array():
             aval_of(x)
     assert aval_of(np.zeros(3, dtypes.float0)).dtype == dtypes.float0
     assert aval_of(np.zeros(3, dtypes.bfloat16)).dtype == dtypes.bfloat16
+
+
+def test_a_fact_that_is_the_program_itself_makes_no_cycle():
+    @facts.cached
+    def without_change(program):
+        return program
+
+    jaxpr = staging.make_jaxpr(lambda x: x)(one).jaxpr
+    assert without_change(jaxpr) is jaxpr and without_change(jaxpr) is jaxpr
+    assert facts.fact(jaxpr, "own", lambda: jaxpr) is jaxpr and facts.fact(jaxpr, "own", lambda: None) is jaxpr
+    assert jaxpr not in list(jaxpr.cache.values())

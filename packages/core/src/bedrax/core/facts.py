@@ -12,6 +12,7 @@ from bedrax.core.tracing import current
 from bedrax.core.typing import P, R
 
 _missing = object()
+_itself = object()  # a program that refers to itself would be freed by the garbage collector only
 
 
 def fact(program: Jaxpr, key: Any, make: Callable[[], Any]) -> Any:
@@ -22,7 +23,7 @@ def fact(program: Jaxpr, key: Any, make: Callable[[], Any]) -> Any:
     """
     found = program.cache.get(key, _missing)
     if found is not _missing:
-        return found
+        return program if found is _itself else found
     shared = _becomes_shared(program)
     try:
         found = make()
@@ -46,7 +47,7 @@ def _becomes_shared(program: Jaxpr) -> bool:
 def _kept(program: Jaxpr, key: Any, found: Any) -> Any:
     if config.enable_checks.value:
         _check_programs(found)
-    program.cache[key] = found
+    program.cache[key] = _itself if found is program else found
     return found
 
 
@@ -58,7 +59,7 @@ def cached(derive: Callable[P, R]) -> Callable[P, R]:
         key = (derive, args)
         found = program.cache.get(key, _missing)
         if found is not _missing:
-            return found
+            return program if found is _itself else found
         shared = _becomes_shared(program)  # as in `fact`, without its frames: programs nest deeply
         try:
             found = derive(program, *args)

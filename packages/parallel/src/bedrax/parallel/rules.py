@@ -88,7 +88,10 @@ def varying_results(program: Jaxpr, specs: tuple[PartitionSpec, ...]) -> Jaxpr:
 
     The cotangents of the blocks differ: that of the value is their sum, which is the transpose of the cast.
     """
-    more = [frozenset(names_in(s)) - varying_axes(a) for a, s in zip(program.out_avals, specs, strict=True)]
+    more = [
+        frozenset(names_in(s)) - varying_axes(a) if a.is_array else frozenset()
+        for a, s in zip(program.out_avals, specs, strict=True)
+    ]
     if not any(more):
         return program
     cast_each = lambda *xs: [pvary_p.bind(x, axes=n) for x, n in zip(run(program, *xs), more, strict=True)]
