@@ -107,7 +107,7 @@ KNOWN: dict[tuple[str, str], str] = {
         "the text has the module in which a class is defined, not `jax`",
     ),
     ("penzai", "test_object_rendering_named_array"): (
-        "arrays have a form for notebooks, `_repr_html_`, and the text says so"
+        "arrays have a form for notebooks, `_repr_html_`, which the text names"
     ),
     ("netket", "test_pnc"): (
         "a negative number times False is -0.0, as in NumPy; the compiled product of upstream is 0.0"
