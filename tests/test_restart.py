@@ -31,7 +31,8 @@ def run(count, folder, steps, dies=-1):
     finally:
         for p in processes:
             p.kill()
-    losses = [{int(k): float(x) for k, x in re.findall(r"loss (\d+) (\S+)", out)} for out in outputs]
+    # Gloo writes to the same stream, also into a line.
+    losses = [{int(k): float(x) for k, x in re.findall(r"loss (\d+) ([-\d.e]+)", out)} for out in outputs]
     return [(p.returncode, x, out) for p, x, out in zip(processes, losses, outputs, strict=True)]
 
 
