@@ -239,7 +239,7 @@ def integer(x: Any, what: str) -> int:
 
 
 def whole_number(x: Any, what: str) -> int:
-    """Return `integer(x, what)`, or a float without a fraction as an int: a count that a program computed.
+    """Return an integer, or a float without a fraction, as an int. A division may have computed the count.
 
     Examples:
 

@@ -110,7 +110,7 @@ def _stage_jit(trace, prim, args, params):
 
 
 def _without_unused_types(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
-    """The arguments, with zeros for types in place of arrays that the program does not read.
+    """Return the arguments. A type in place of an array that the program does not read becomes an array of zeros.
 
     A type that the program reads is an error when the outer program is compiled.
     """

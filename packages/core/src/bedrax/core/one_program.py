@@ -39,7 +39,7 @@ _STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 def _is_checked() -> bool:
     """Return whether debug options check the results of operations.
 
-    The checks are of the results of a whole function: values inside it, which it masks, may be NaN or infinite.
+    A function is checked as a whole. A value inside the function may be NaN or infinite if the function masks it.
     """
     return config.debug_nans.value or config.debug_infs.value
 

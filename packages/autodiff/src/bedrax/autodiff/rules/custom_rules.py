@@ -57,7 +57,7 @@ def _custom_jvp(primals, tangents, *, rule, num_consts=0, **_):
 
 
 def _varies_as(out, tangent):
-    """A tangent that varies over the axes over which the result does. The sum of its cotangents is the cast's transpose."""
+    """The tangent, cast to vary over the axes of the result. The transpose of the cast sums the cotangents."""
     axes = varying_axes(aval_of(out))
     return pvary_p.bind(tangent, axes=axes) if axes and type(tangent) is not Zero else tangent
 
