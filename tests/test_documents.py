@@ -1,5 +1,7 @@
 """The examples in docstrings of a few modules run; `nox -s documents` runs those of all."""
 
+import ast
+import functools
 import re
 import subprocess
 import sys
@@ -63,6 +65,70 @@ def test_a_parameter_that_is_not_described_is_found(monkeypatch, text, missing):
     found = ("here.add", example_of_a_function, text)
     monkeypatch.setattr(run_documents, "stated", lambda module: [found])
     assert list(run_documents.lacking_arguments("here")) == ([f"here.add: {missing}"] if missing else [])
+
+
+SOURCES = sorted(Path(__file__).parents[1].glob("packages/*/src/**/*.py"))
+ENTRY = re.compile(r"\*{0,2}`?\w+`?((, | and | or )\*{0,2}`?\w+`?)*:\s")  # the names of an entry, at its beginning
+PREFIX = re.compile(r"\b(jax\.|core\.|lax\.|numpy\.|jnp\.|scipy\.|nn\.|special\.|linalg\.)+(?=\w)")
+
+
+@functools.cache
+def docstrings():
+    """(file and line, docstring, names of the parameters) of each function, and of each class, whose names are None."""
+    found = []
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and (text := ast.get_docstring(node)):
+                function = isinstance(node, ast.FunctionDef)
+                names = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)} if function else None
+                found.append((f"{path.name}:{node.lineno}", text, names))
+    return found
+
+
+def wrong_entries(text, parameters):
+    """The entries of the section ``Args`` that do not begin with names of parameters, as a line that is not indented."""
+    section = re.search(r"^Args:\n((?:  .*\n?)*)", text, re.MULTILINE)
+    for entry in re.split(r"\n(?=  \S)", section[1] if section else ""):
+        line = " ".join(entry.split()) + " "
+        names = ENTRY.match(line)
+        if line.strip() and (not names or not set(re.findall(r"\w+", names[0])) - {"and", "or"} <= parameters):
+            yield line.strip()
+
+
+def repeated_examples(text):
+    """The blocks of statements and results that a docstring has twice, perhaps by another public name."""
+    blocks = [PREFIX.sub("", b.strip()) for b in re.split(r"\n\s*\n", text)]
+    return {b for b in blocks if b.startswith(">>>") and len(b) > 40 and blocks.count(b) > 1}
+
+
+def test_sections_of_arguments_name_parameters():
+    """A line that continues an entry is indented: else the manual shows it as a paragraph between the entries."""
+    functions = [(where, text, names) for where, text, names in docstrings() if names is not None]
+    wrong = [f"{where}: {entry}" for where, text, names in functions for entry in wrong_entries(text, names)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_docstring_shows_an_example_twice():
+    wrong = [f"{where}: {block}" for where, text, _ in docstrings() for block in repeated_examples(text)]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("Sum.\n\nArgs:\n  x,\n    y: arrays,\n    or numbers.\n  z: one.", []),
+        ("Sum.\n\nArgs:\n  x, y, z: arrays,\n  or numbers.", ["or numbers."]),
+        ("Sum.\n\nArgs:\n  x, y, z: an array.\n  Default: 0.", ["Default: 0."]),
+    ],
+)
+def test_a_wrong_entry_is_found(text, wrong):
+    assert list(wrong_entries(text, {"x", "y", "z"})) == wrong
+
+
+def test_an_example_by_another_name_is_found():
+    shown = ">>> numbers = jax.{}top([1., 2., 3.]) + jax.{}top([4.])\n>>> sum(numbers)\n7.0"
+    assert repeated_examples(f"Top.\n\n{shown.format('', '')}\n\n{shown.format('core.', 'core.')}\n")
+    assert not repeated_examples(f"Top.\n\n{shown.format('', '')}\n\n{shown.replace('7', '8').format('', '')}\n")
 
 
 def test_help_shows_examples_and_names_that_are_the_same_function_share_one():

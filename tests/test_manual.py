@@ -82,6 +82,12 @@ def test_docstrings_become_markdown():
     ]
 
 
+def test_names_of_an_entry_may_take_two_lines():
+    reference = pytest.importorskip("reference")
+    text = "Sum.\n\nArgs:\n  x, y,\n    z: arrays\n    of floats.\n"
+    assert reference.markdown(text).splitlines()[-1] == "- **x, y, z**: arrays of floats."
+
+
 def test_signatures_have_the_types_of_the_stubs():
     reference = pytest.importorskip("reference")
     jnp = pytest.importorskip("jax.numpy")

@@ -267,6 +267,15 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
+def _end_of_entry(lines: list[str], at: int) -> int:
+    return next((i for i in range(at + 1, len(lines)) if not _indent(lines[i])), len(lines))
+
+
+def _entry(lines: list[str], at: int) -> str:
+    """An entry of a list as one line: the line at `at`, and those below it that are indented. It may end with a space."""
+    return " ".join(x.strip() for x in lines[at : _end_of_entry(lines, at)]) + " "
+
+
 def _blocks(lines: list[str], listed: bool) -> Iterator[str]:
     at = 0
     while at < len(lines):
@@ -290,11 +299,9 @@ def _blocks(lines: list[str], listed: bool) -> Iterator[str]:
             body = [header[3]] * bool(header[3]) + [x[least:] for x in body]
             yield from _blocks(body, listed=header[1] in ("Args", "Arguments", "Attributes", "Parameters", "Raises"))
             at = end
-        elif listed and (item := ITEM.match(line)):
-            end = next((i for i in range(at + 1, len(lines)) if not _indent(lines[i])), len(lines))
-            more = " ".join(x.strip() for x in lines[at + 1 : end])
-            yield f"- **{escaped(item[1])}**: {escaped(f'{item[2]} {more}'.strip())}"
-            at = end
+        elif listed and (item := ITEM.match(_entry(lines, at))):
+            yield f"- **{escaped(item[1])}**: {escaped(item[2].strip())}"
+            at = _end_of_entry(lines, at)
         elif _indent(line) >= 2:
             end = next((i for i in range(at, len(lines)) if lines[i].strip() and _indent(lines[i]) < 2), len(lines))
             yield from ["", "```text", *(x[_indent(line) :] for x in lines[at:end]), "```", ""]

@@ -53,11 +53,10 @@ def call_tf(
       has_side_effects: whether it has effects. If not, calls with unused results may be removed, and
         TensorFlow vectorizes it for `vmap`; otherwise `vmap` calls it for one element after the other.
       ordered: keep the program order of all ordered calls. Inside `jit` it needs `call_tf_graph`.
-      output_shape_dtype: a pytree like the result, of objects with ``shape`` and ``dtype``, for
-          functions whose result shapes TensorFlow cannot infer; None stands for no result. It is
-          checked, except for shapes that are unknown before the program runs. Sizes
-          may be expressions of the symbolic dimensions of the arguments. Without it, sizes are found if they
-          are sums of those and of products of two, or quotients by 2, 3, 4 or 8.
+      output_shape_dtype: a pytree like the result, of objects with ``shape`` and ``dtype``, for functions whose result
+        shapes TensorFlow cannot infer; None stands for no result. It is checked, except for shapes that are unknown
+        before the program runs. Sizes may be expressions of the symbolic dimensions of the arguments. Without it, sizes
+        are found if they are sums of those and of products of two, or quotients by 2, 3, 4 or 8.
       call_tf_graph: keep the TensorFlow function as such, for a program that `jax2tf.convert`
         converts natively; then XLA need not compile it alone. Only possible there.
 

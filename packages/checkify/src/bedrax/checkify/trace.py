@@ -178,7 +178,7 @@ def checkify(f: Callable[..., Out], errors: frozenset[ErrorCategory] = user_chec
       f: takes pytrees and returns pytrees of arrays. Arguments that are not arrays, such as Python's numbers, are passed
         to it as they are, so they may be static arguments of functions in it.
       errors: the kinds of errors: `user_checks` (calls of `check`), `nan_checks`, `div_checks`, `index_checks`, or
-      unions of these, such as `float_checks`, `automatic_checks` and `all_checks`.
+        unions of these, such as `float_checks`, `automatic_checks` and `all_checks`.
 
     Returns:
       A function of the same arguments that returns ``(error, result)``. It can be compiled, mapped, differentiated and

@@ -358,14 +358,7 @@ class JaxprTypeError(TypeError):
       ...     core.check_jaxpr(program.replace(eqns=program.eqns[1:]))
       ... except jax.errors.JaxprTypeError as error:
       ...     print(str(error).splitlines()[0])
-      '...mul...' uses a variable that nothing binds before, in
-
-      >>> program = jax.make_jaxpr(lambda x: 2 * jnp.sin(x))(1.)
-      >>> try:
-      ...     core.check_jaxpr(program.replace(eqns=program.eqns[1:]))
-      ... except core.JaxprTypeError as error:
-      ...     print(str(error).splitlines()[0])
-      '...mul...' uses a variable that nothing binds before, in
+      '...mul...' uses a variable that is not bound before, in
     """
 
 

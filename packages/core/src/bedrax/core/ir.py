@@ -64,17 +64,6 @@ class DropVar(Var):
       { lambda ; a:f32[3]. let
           b:f32[2] _:i32[2] = top_k[axis=0 is_stable=True k=2] a
         in (b,) }
-
-      >>> from jax.extend import core
-
-      >>> program = jax.make_jaxpr(lambda x: lax.top_k(x, 2))(jnp.arange(3.))
-      >>> (eqn,) = program.eqns
-      >>> values, places = eqn.outvars
-      >>> smaller = eqn.replace(outvars=[values, core.DropVar(places.aval)])
-      >>> core.Jaxpr([], program.invars, [values], [smaller])
-      { lambda ; a:f32[3]. let
-          b:f32[2] _:i32[2] = top_k[axis=0 is_stable=True k=2] a
-        in (b,) }
     """
 
     __slots__ = ()

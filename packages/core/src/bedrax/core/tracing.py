@@ -828,13 +828,6 @@ def get_opaque_trace_state(convention: Any = None) -> OpaqueTraceState:
       >>> _ = jax.make_jaxpr(lambda x: inside.append(jax.core.get_opaque_trace_state()))(1.)
       >>> outside == jax.core.get_opaque_trace_state(), outside == inside[0]
       (True, False)
-
-      >>> from jax.extend import core
-
-      >>> outside, inside = core.get_opaque_trace_state(), []
-      >>> _ = jax.make_jaxpr(lambda x: inside.append(core.get_opaque_trace_state()))(1.)
-      >>> outside == core.get_opaque_trace_state(), outside == inside[0]
-      (True, False)
     """
     return OpaqueTraceState()
 

@@ -397,11 +397,6 @@ def valid_jaxtype(x: Any) -> bool:
 
       >>> [jax.core.valid_jaxtype(x) for x in (jnp.ones(2), 3, np.float16(1), "text", [1, 2])]
       [True, True, True, False, False]
-
-      >>> from jax.extend import core
-
-      >>> [core.valid_jaxtype(x) for x in (jnp.ones(2), 3, np.float16(1), "text", [1, 2])]
-      [True, True, True, False, False]
     """
     return avals.is_valid_value(x)
 
@@ -428,20 +423,6 @@ def concrete_or_error(force: Any, val: Any, context: str = "") -> Any:
       >>> @jax.jit
       ... def f(x):
       ...     return jax.core.concrete_or_error(int, x, "it is the length of a list")
-      ...
-      >>> try:
-      ...     f(3)
-      ... except jax.errors.ConcretizationTypeError as error:
-      ...     print("it is the length of a list" in str(error))
-      True
-
-      >>> from jax.extend import core
-
-      >>> core.concrete_or_error(int, jnp.array(3))
-      3
-      >>> @jax.jit
-      ... def f(x):
-      ...     return core.concrete_or_error(int, x, "it is the length of a list")
       ...
       >>> try:
       ...     f(3)
@@ -528,16 +509,6 @@ def find_top_trace(_: Any) -> tracing.Trace:
 
       >>> def f(x):
       ...     return jax.core.find_top_trace([x]) is x._trace
-      ...
-      >>> traces = []
-      >>> _ = jax.make_jaxpr(lambda x: traces.append(f(x)))(1.)
-      >>> traces
-      [True]
-
-      >>> from jax.extend import core
-
-      >>> def f(x):
-      ...     return core.find_top_trace([x]) is x._trace
       ...
       >>> traces = []
       >>> _ = jax.make_jaxpr(lambda x: traces.append(f(x)))(1.)

@@ -113,7 +113,7 @@ def dce_jaxpr(
       used_outputs: which results are used; one flag stands for all.
       instantiate: a boolean per argument: whether it always stays.
       live_inputs: for arguments that are references: whether they are read after the program. Operations that only
-      write to other references are removed.
+        write to other references are removed.
 
     Returns:
       (the program for the used results only, a boolean per argument: whether it is needed).

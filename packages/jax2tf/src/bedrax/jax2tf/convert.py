@@ -32,10 +32,10 @@ def convert(
 
     Args:
       fun_jax: takes and returns pytrees of arrays. Keys among them are their words (`key_data`) for TensorFlow.
-      polymorphic_shapes: one shape specification per positional argument, e.g.
-          ``["(b, _, _)", None]``: identifiers are dimensions that are unknown during the conversion, ``_`` are
-          those of the actual argument, ``...`` stands for the remaining ``_``. A pytree prefix
-          of the arguments; None: every dimension is known. Graphs raise for sizes that do not fit.
+      polymorphic_shapes: one shape specification per positional argument, e.g. ``["(b, _, _)", None]``: identifiers are
+        dimensions that are unknown during the conversion, ``_`` are those of the actual argument, ``...`` stands for
+        the remaining ``_``. A pytree prefix of the arguments; None: every dimension is known. Graphs raise for sizes
+        that do not fit.
       polymorphic_constraints: constraints on the dimension variables, e.g. ``("a >= b",)``.
       with_gradient: make the function differentiable by TensorFlow, with our derivative. If False, its
         gradient is an error. A number is the highest order of the gradients in a saved model (True: one);

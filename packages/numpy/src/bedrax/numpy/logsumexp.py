@@ -43,9 +43,6 @@ def logsumexp(
 
       >>> jax.nn.logsumexp(jnp.array([1000., 1000.]))
       Array(1000.6932, dtype=float32)
-
-      >>> jax.scipy.special.logsumexp(jnp.array([1000., 1000.]))
-      Array(1000.6932, dtype=float32)
     """
     if b is None:
         (a,) = inexact("logsumexp", a)

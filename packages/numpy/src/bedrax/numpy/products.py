@@ -316,9 +316,6 @@ def vecdot(
 
       >>> jnp.vecdot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 10]))
       Array([21, 43], dtype=int32)
-
-      >>> jnp.linalg.vecdot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 10]))
-      Array([21, 43], dtype=int32)
     """
     x1, x = typed("jnp.vecdot", 0, x1)
     x2, y = typed("jnp.vecdot", 1, x2)

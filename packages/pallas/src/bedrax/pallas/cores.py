@@ -108,8 +108,8 @@ def kernel(
 
     Args:
       body: called with a reference to each argument, then to each result, then the scratch memory. All cores have the
-      same arguments and results; `jax.lax.axis_index` of the mesh's axes distinguishes them. A sequence, with as many
-      meshes: one after the other. None: the result is a decorator.
+        same arguments and results; `jax.lax.axis_index` of the mesh's axes distinguishes them. A sequence, with as many
+        meshes: one after the other. None: the result is a decorator.
       out_type: a tree of objects with a shape and a dtype; the results have its structure.
       mesh: a mesh, such as a `TensorCoreMesh`.
       scratch_types: separate memory for each core: a sequence of memory, or a dictionary of keyword arguments.

@@ -398,7 +398,7 @@ def debug_check(condition: Any, message: str | Callable[[], str]) -> None:
 
     Raises:
       jax.errors.JaxRuntimeError: the condition does not hold. It has the message, and is raised at the latest when
-      results are waited for.
+        results are waited for.
 
     Examples:
 

@@ -125,8 +125,8 @@ def store(ref: Ref, val: Any, *, mask: Any = None, eviction_policy: str | None =
 
     Args:
       val: the value, which is broadcast and converted.
-      mask: a boolean per element: whether it is written. An element that index arrays select twice is written
-      according to the mask.
+      mask: a boolean per element: whether it is written. An element that index arrays select twice is written according
+        to the mask.
       eviction_policy: for a compiler; not used.
 
     Examples:

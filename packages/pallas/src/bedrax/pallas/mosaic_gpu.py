@@ -235,7 +235,7 @@ class BlockSpec(_BlockSpec):
 
     Attributes:
       transforms, collective_axes: none; others raise NotImplementedError, because memory has one layout and blocks run
-      one after the other.
+        one after the other.
       delay_release: the number of steps that a block is kept after its own.
       oob_fill_mode: the values outside of the array.
 
@@ -439,8 +439,8 @@ def kernel(
     """Returns a function that runs a kernel for GPUs at every position of a grid, one after the other.
 
     Args:
-      body: called with a reference to each argument, then to each result, then the scratch memory.
-      `jax.lax.axis_index` of the names of axes returns its position. None: the result is a decorator.
+      body: called with a reference to each argument, then to each result, then the scratch memory. `jax.lax.axis_index`
+        of the names of axes returns its position. None: the result is a decorator.
       out_type: a tree of objects with a shape and a dtype; the results have its structure. `out_shape` is its old name.
       scratch_types: memory of each block, which its threads share: a sequence, or a dictionary of keyword arguments.
         `scratch_shapes` is its old name.
@@ -992,7 +992,7 @@ def copy_smem_to_gmem(
       predicate: None, or a boolean: whether to copy.
       commit_group: whether `wait_smem_to_gmem` waits for it; it is always complete.
       reduction_op: None, ``"add"``, ``"min"``, ``"max"``, ``"and"``, ``"or"`` or ``"xor"``: the combination with the
-      old values.
+        old values.
 
     Examples:
 
@@ -1480,7 +1480,7 @@ def emit_pipeline(
 
     Args:
       body: called with the position, a tuple, then a reference to a block of each argument and each result, then the
-      carry if there is one, which it returns.
+        carry if there is one, which it returns.
       grid: sizes; the steps run one after the other, the last axis fastest.
       in_specs, out_specs: a `BlockSpec` for each argument and result.
       max_concurrent_steps: the number of overlapping steps on a device; positive.

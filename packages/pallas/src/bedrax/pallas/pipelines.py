@@ -389,7 +389,7 @@ def emit_pipeline(
       body: called with a reference to a block of each argument, then of each result, then `scratches`.
       grid: a tuple of sizes, which may be computed; the steps run one after the other, the last axis fastest.
       in_specs, out_specs: a `BlockSpec` for each argument and result. Without a `block_shape`, the body gets the
-      reference itself.
+        reference itself.
       core_axis: axes of the surrounding grid, whose runs share the steps. None: each run executes all.
       core_axis_name: axes of a mesh of cores, which share the steps. None: each core executes all.
       dimension_semantics: for each axis of `grid` a `GridDimensionSemantics`, or its value. Cores share the first
@@ -475,8 +475,7 @@ def emit_pipeline_with_async_prefetch(
     Args:
       body, grid, in_specs, out_specs, tiling, core_axis, core_axis_name, dimension_semantics, trace_scopes,
         no_pipelining, _explicit_indices: see `emit_pipeline`. A spec's ``Buffered(prefetched_count=n)`` is the number
-          of
-        steps whose blocks are copied; default 1.
+        of steps whose blocks are copied; default 1.
       mesh: the mesh of cores that runs it; `core_axis_name` is of its axes.
 
     Returns:

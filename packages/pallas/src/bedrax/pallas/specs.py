@@ -439,7 +439,7 @@ class PrefetchScalarGridSpec(GridSpec):
 
     Args:
       num_scalar_prefetch: the number of these arguments, which are the first ones; the kernel also gets references to
-      them.
+        them.
       grid, in_specs, out_specs, scratch_shapes: see `GridSpec`.
 
     Examples:

@@ -43,8 +43,8 @@ def create_device_mesh(
       allow_split_physical_axes: if no physical axes have these sizes, use the devices in their order.
 
     Raises:
-      ValueError: the shape has another number of devices; or `contiguous_submeshes`, and processes have different numbers
-      of devices.
+      ValueError: the shape has another number of devices; or `contiguous_submeshes`, and processes have different
+        numbers of devices.
       NotImplementedError: no physical axes have these sizes.
 
     Examples:

@@ -160,7 +160,7 @@ def no_collectives(axis_names: Any) -> contextlib.AbstractContextManager[Any]:
     Raises:
       TypeError: `axis_names` is not a set.
       ForbiddenCollectiveError: inside, during tracing: an operation sums over such an axis, gathers over it, or moves
-      it to another dimension.
+        it to another dimension.
 
     Examples:
 
@@ -550,7 +550,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 
     Raises:
       ValueError: a spec without a current mesh, or one that does not divide a shape; or it names an axis that is not
-      explicit.
+        explicit.
 
     Examples:
 
@@ -593,7 +593,7 @@ def auto_axes(
     Args:
       f: a function of pytrees of arrays. Without it, returns a decorator.
       axes: the mesh axes, a name or a sequence of them. Default: all. Over the other axes, types still have the split
-      of values.
+        of values.
       out_sharding: the split of the results: a sharding or `PartitionSpec`, or a pytree prefix of the result. Can
         also be an argument of each call.
 

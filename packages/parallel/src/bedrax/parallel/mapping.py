@@ -63,9 +63,9 @@ def shard_map(
       f: takes and returns pytrees of arrays, which are blocks; may call collectives over the mapped axes. Without it,
         returns a decorator.
       out_specs: a pytree prefix of the result, of `PartitionSpec`: the assembly of results from blocks. Along a mapped
-      axis that a spec does not name, the blocks must be equal.
+        axis that a spec does not name, the blocks must be equal.
       in_specs: a pytree prefix of the tuple of arguments, of `PartitionSpec` (None: not cut). Optional if the types of
-      the arguments have a split.
+        the arguments have a split.
       mesh: the devices. Default: the current mesh (`set_mesh`).
       axis_names: the mapped axes; all if it is empty. Over the others, the compiler partitions the values.
       check_vma: types have the axes over which values vary. Results are checked, and derivatives need fewer sums.
@@ -75,7 +75,7 @@ def shard_map(
 
     Raises:
       ValueError: a spec names an axis that the mesh lacks, cuts a dimension that it does not divide, or treats results
-      as equal that may differ.
+        as equal that may differ.
       TypeError: an argument is neither a spec, a mesh nor a function.
 
     Examples:
@@ -142,7 +142,7 @@ def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = Infer, out_ax
     Args:
       f: a function of blocks. Without it, returns a decorator.
       in_axes: the axis of each argument that is cut: an int, None (not cut), or a tuple with a pytree prefix per
-      argument.
+        argument.
       out_axes: the position of the axis in the results: a pytree prefix of them.
       axis_name: the axis of the mesh.
 

@@ -68,11 +68,11 @@ class custom_partitioning:
 
         Args:
           partition: ``partition(*static, mesh, arg_shapes, result_shape) -> (mesh, lower_fn, result_shardings,
-              arg_shardings)``; the shapes are trees of `ShapeDtypeStruct` of whole arrays, with shardings. `lower_fn`
-              is the function of the parts of one device; the axes of the mesh are in scope for collectives.
+            arg_shardings)``; the shapes are trees of `ShapeDtypeStruct` of whole arrays, with shardings. `lower_fn` is
+            the function of the parts of one device; the axes of the mesh are in scope for collectives.
           infer_sharding_from_operands: ``(*static, mesh, arg_shapes, result_shape) -> result_shardings``, for GSPMD.
           propagate_user_sharding: ``(*static, mesh, result_shape) -> sharding``, for GSPMD: the split of the result,
-          from the split that a user of the result needs.
+            from the split that a user of the result needs.
           decode_shardings: pass shardings as `NamedSharding` over the program's mesh if possible.
           sharding_rule: for Shardy: ``"i k, k j -> i j"``, a `SdyShardingRule`, or ``(*static, mesh, operand_types,
             result_types) -> either``, called with MLIR's types.

@@ -136,21 +136,18 @@ class PartitionSpec:
     """The split of each dimension of an array over mesh axes.
 
     Args:
-      partitions: per dimension a mesh axis name, a tuple of them, `None` (not split), or
-          `PartitionSpec.UNCONSTRAINED`. Dimensions without an entry are not split.
-        unreduced: mesh axes over which the values are parts, such as partial sums.
-        reduced: mesh axes over which the values are sums.
-        unreduced_kind: the combination of the parts, an `UnreducedKind`. Default: a sum.
+      partitions: per dimension a mesh axis name, a tuple of them, `None` (not split), or `PartitionSpec.UNCONSTRAINED`.
+        Dimensions without an entry are not split.
+      unreduced: mesh axes over which the values are parts, such as partial sums.
+      reduced: mesh axes over which the values are sums.
+      unreduced_kind: the combination of the parts, an `UnreducedKind`. Default: a sum.
 
     Raises:
       TypeError: `unreduced` or `reduced` is not a set, or `unreduced_kind` is neither an `UnreducedKind` nor None.
-      ValueError: an axis is two of: splitting a dimension, unreduced, reduced; an axis is None; or there is a kind without
-          unreduced axes.
+      ValueError: an axis is two of: splitting a dimension, unreduced, reduced; an axis is None; or there is a kind
+        without unreduced axes.
 
     Examples:
-
-      >>> jax.P("data", None, ("x", "y"))
-      P('data', None, ('x', 'y'))
 
       >>> jax.P("data", None, ("x", "y"))
       P('data', None, ('x', 'y'))

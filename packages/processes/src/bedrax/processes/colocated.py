@@ -172,7 +172,7 @@ def _specialized(info: FunctionInfo, known: Specialization) -> Callable:
         Args:
           in_specs: ``(args, kwargs)`` with a `ShapeDtypeStruct` for each array of a call.
           out_specs_fn: maps such arguments to the `ShapeDtypeStruct`s of the results. Results get the shardings of
-          these.
+            these.
           devices: the devices of its arguments; without arguments, of its results.
         """
         leaves, tree = (None, None) if in_specs is None else pytree.tree_flatten(in_specs)

@@ -93,12 +93,12 @@ def initialize(
         `coordinator_address`. It needs `coordinator_address`.
       slice_index, partition_index: not supported: the runtime determines which devices are near each other.
       mtls_cert_file, mtls_key_file, mtls_ca_file: files (PEM) with the certificate chain of this process, its private
-      key, and the authorities for the certificates of others. The coordination service and its clients authenticate
-      each other with these (mutual TLS, jaxlib 0.12). All three or none. Default: the options ``jax_mtls_cert_file``,
-      ``jax_mtls_key_file`` and ``jax_mtls_ca_file``. The transport of arrays is not affected.
+        key, and the authorities for the certificates of others. The coordination service and its clients authenticate
+        each other with these (mutual TLS, jaxlib 0.12). All three or none. Default: the options
+        ``jax_mtls_cert_file``, ``jax_mtls_key_file`` and ``jax_mtls_ca_file``. The transport of arrays is not affected.
       mtls_peer_uri_prefix: the beginning of a URI in the certificate of the other side, with a ``/`` at its end.
-      Default: the option ``jax_mtls_peer_uri_prefix``. Without it, the certificate must name the host of
-      `coordinator_address`.
+        Default: the option ``jax_mtls_peer_uri_prefix``. Without it, the certificate must name the host of
+        `coordinator_address`.
       verify_secure_credentials: raise an error for a connection without certificates. Default: the option
         ``jax_distributed_verify_secure_credentials``.
 
@@ -106,7 +106,7 @@ def initialize(
       ValueError: a necessary setting is missing, or wrong.
       NotImplementedError: certificates are given, and this jaxlib has no mutual TLS.
       RuntimeError: a second call, or a call after the first computation; a process did not join in time; another
-      process has this number.
+        process has this number.
     """
     for name, value in (("slice_index", slice_index), ("partition_index", partition_index)):
         if value is not None:

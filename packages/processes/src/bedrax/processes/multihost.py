@@ -436,7 +436,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs
 
     Args:
       local_inputs: a pytree of arrays of this process. Arrays that are distributed over processes already stay
-      unchanged.
+        unchanged.
       global_mesh: a mesh of devices of all processes.
       pspecs: the specs of the global arrays; a pytree prefix of `local_inputs`.
 

@@ -35,7 +35,7 @@ def meet(
 
     Raises:
       RuntimeError: in all connected processes: some process is missing at the end of the time, or two have one number,
-      or their numbers of processes differ; or no process answers at the address.
+        or their numbers of processes differ; or no process answers at the address.
     """
     host, _, port = address.rpartition(":")
     ports = [int(port)] if run is None else clusters.ports(run)

@@ -61,13 +61,6 @@ def get_tensorstore_spec(
       >>> spec = serialization.get_tensorstore_spec("/data/run/w", driver="zarr3")
       >>> spec["driver"], "/data/run/w" in str(spec["kvstore"])
       ('zarr3', True)
-
-      >>> from jax.experimental.array_serialization import tensorstore_impl
-
-      >>> x = jnp.arange(4.)
-      >>> spec = tensorstore_impl.get_tensorstore_spec("/data/run/w", driver="zarr3")
-      >>> spec["driver"], "/data/run/w" in str(spec["kvstore"])
-      ('zarr3', True)
     """
     path = re.sub(r"(?<!:)/+$", "", os.fspath(ckpt_path))
     remote = re.match(r"(?P<scheme>[a-z0-9]+)://(?P<bucket>[^/]+)/?(?P<path>.*)$", path)

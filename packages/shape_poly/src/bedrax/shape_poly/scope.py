@@ -23,8 +23,8 @@ class SymbolicScope:
     """The variables that may be combined with each other, and the constraints on them.
 
     Args:
-      constraints_str: strings ``"e1 >= e2"``, ``"e1 <= e2"`` or ``"e1 == e2"``. An equality is a rule that
-          replaces the left side, which must be a product, by the right side.
+      constraints_str: strings ``"e1 >= e2"``, ``"e1 <= e2"`` or ``"e1 == e2"``. An equality is a rule that replaces the
+        left side, which must be a product, by the right side.
 
     Raises:
       ValueError: a constraint has another form, or cannot be satisfied.

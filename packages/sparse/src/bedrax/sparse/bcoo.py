@@ -391,7 +391,7 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = No
       sparr: a `BCOO` array with the indices.
       arr: a dense array of the same shape.
       assume_unique: whether indices are unique. Default: the promise of the array. If not, the first one of elements
-      with equal indices gets the value, and the others 0.
+        with equal indices gets the value, and the others 0.
 
     Examples:
 
@@ -625,7 +625,7 @@ def bcoo_update_layout(
       mat: a `BCOO` array.
       n_batch, n_dense: the numbers of batch and dense dimensions; None: as in `mat`.
       on_inefficient: the reaction if sparse dimensions become batch or dense ones, so that each element of these has
-      space for all: ``"error"``, ``"warn"``, or None.
+        space for all: ``"error"``, ``"warn"``, or None.
 
     Raises:
       SparseEfficiencyError: in this case, if `on_inefficient` is ``"error"``.

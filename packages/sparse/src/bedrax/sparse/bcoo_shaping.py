@@ -131,8 +131,8 @@ def bcoo_broadcast_in_dim(
       mat: a `BCOO` array.
       shape: the shape of the result.
       broadcast_dimensions: the position of each dimension of `mat` in it. New dimensions are batch dimensions before
-      the sparse ones, dense ones after them, and sparse ones between them, which repeat the stored elements. New
-      dimensions of size 1 at the end are also sparse if there are no dense ones.
+        the sparse ones, dense ones after them, and sparse ones between them, which repeat the stored elements. New
+        dimensions of size 1 at the end are also sparse if there are no dense ones.
       sharding: only None.
 
     Examples:

@@ -46,16 +46,6 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None,
       >>> step()
       >>> count[...]
       Array(2, dtype=int32)
-
-      >>> count = jax.new_ref(jnp.zeros((), int))
-      >>> @jax.jit
-      ... def step():
-      ...     count[...] += 1
-      ...
-      >>> step()
-      >>> step()
-      >>> count[...]
-      Array(2, dtype=int32)
     """
     _not_pinned("new_ref", pin)
     if kind not in _KINDS:
@@ -89,17 +79,6 @@ def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
       NotImplementedError: `pin` is true.
 
     Examples:
-
-      >>> @jax.jit
-      ... def f(x):
-      ...     ref = jax.empty_ref(jax.ShapeDtypeStruct((2,), jnp.float32))
-      ...     ref[...] = 2 * x
-      ...     return ref[...]
-      ...
-      >>> f(jnp.array([1., 2.]))
-      Array([2., 4.], dtype=float32)
-
-      >>> from jax import ref
 
       >>> @jax.jit
       ... def f(x):
@@ -272,13 +251,6 @@ def freeze(ref: Ref) -> Any:
       >>> ref[0] = 5.
       >>> jax.freeze(ref)
       Array([5., 0.], dtype=float32)
-
-      >>> from jax import ref
-
-      >>> ref = jax.new_ref(jnp.zeros(2))
-      >>> ref[0] = 5.
-      >>> jax.freeze(ref)
-      Array([5., 0.], dtype=float32)
     """
     _check_own(ref, "freeze")
     return prims.freeze_p.bind(ref)
@@ -288,11 +260,6 @@ def free_ref(ref: Ref) -> None:
     """End a reference, in the trace that made it, and drop its value.
 
     Examples:
-
-      >>> ref = jax.new_ref(jnp.zeros(3))
-      >>> _ = jax.free_ref(ref)
-
-      >>> from jax import ref
 
       >>> ref = jax.new_ref(jnp.zeros(3))
       >>> _ = jax.free_ref(ref)

@@ -136,15 +136,6 @@ class Ref(Mutable):
       ...
       >>> f(3.)
       Array(6., dtype=float32)
-
-      >>> @jax.jit
-      ... def f(x):
-      ...     total = jax.new_ref(jnp.zeros(x.shape))
-      ...     total[...] += 2 * x
-      ...     return total[...]
-      ...
-      >>> f(3.)
-      Array(6., dtype=float32)
     """
 
     __slots__ = ()

@@ -129,7 +129,7 @@ def buffer_callback(
       has_side_effect: whether the call must happen exactly once.
       vmap_method: see `jax.pure_callback`; not with `has_side_effect`.
       input_output_aliases: flat argument -> flat result; the buffer of the result has its values at the start of the
-      call.
+        call.
       command_buffer_compatible: allow a GPU to record the call. The host makes every call.
 
     Returns:

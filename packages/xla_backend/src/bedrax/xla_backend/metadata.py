@@ -118,8 +118,8 @@ def xla_metadata_call2(
       f: a function of pytrees of arrays. Without it, returns a decorator; then the first argument may be `metadata`.
       metadata: booleans, numbers or strings by name.
       ad_metadata: for the calls of the linear programs and their transposes in derivatives of `f`: ``"same"``
-      (`metadata`), ``"drop"`` (none), or a dictionary. A call that computes values and tangents together (`jax.jvp`)
-      has `metadata`.
+        (`metadata`), ``"drop"`` (none), or a dictionary. A call that computes values and tangents together (`jax.jvp`)
+        has `metadata`.
 
     Raises:
       TypeError: `metadata`, `ad_metadata`, or a value in them has another type.
@@ -201,9 +201,9 @@ def program_order(
     Args:
       f: a function of pytrees of arrays. Without it, returns a decorator.
       enforce: put a barrier between each operation and the next one. Without it, the order is that of the lowered
-      program, which the compiler may change.
+        program, which the compiler may change.
       strict_in_out: whether all arguments are complete before the first operation, and all results before any is
-      used: one boolean for both, or a pair. Only with `enforce`.
+        used: one boolean for both, or a pair. Only with `enforce`.
       exclude_argnames: names of arguments without barriers. Only without `enforce`, which has no barriers at all.
 
     Raises:

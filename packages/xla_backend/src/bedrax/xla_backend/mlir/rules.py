@@ -246,7 +246,7 @@ def register_lowering(
     Args:
       prim: the primitive.
       rule: ``(ctx, *values, **params) -> values``; `ctx` is a `LoweringRuleContext`. A result of `lower_fun` is such a
-      rule.
+        rule.
       platform: ``"cpu"``, ``"cuda"``, ``"rocm"``, ``"tpu"``; ``"gpu"`` for both GPUs. Default: all platforms without
         their own rule.
       inline, cacheable: accepted for compatibility; rules are always inlined and run once per equation.
