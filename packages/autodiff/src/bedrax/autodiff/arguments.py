@@ -114,8 +114,7 @@ def check_no_references(name: str, leaves: list[ArrayLike]) -> None:
             raise TypeError(
                 public(
                     f"{name} is for arguments that are arrays, got a reference of type {aval.short()}: its gradient is"
-                    " kept in"
-                    " a reference, too. Use jax.vjp, and pass the reference with vjp_fun.with_refs(ref)."
+                    " kept in a reference, too. Use jax.vjp, and pass the reference with vjp_fun.with_refs(ref)."
                 )
             )
 

@@ -251,8 +251,7 @@ def _split_of_axis(leaves: Sequence, dims: Sequence, call: Any) -> Any:
             raise ValueError(
                 public(
                     f"vmap maps axes that are split over {found.spec[0]!r} and over {entry!r}, in {call}; split them"
-                    " alike"
-                    " with jax.sharding.reshard"
+                    " alike with jax.sharding.reshard"
                 )
             )
     return found
@@ -322,9 +321,8 @@ def _normalize(leaves, dims, in_tree, call) -> list:
             raise ValueError(
                 coded(
                     "BX-VMAP-AXIS",
-                    f"vmap: axis {d} of {path} is to be mapped, but its shape is {aval.shape}, in {call}. An entry"
-                    " None in"
-                    " in_axes passes an argument whole, to each call.",
+                    f"vmap: axis {d} of {path} is to be mapped, but its shape is {aval.shape}, in {call}. An entry None"
+                    " in in_axes passes an argument whole, to each call.",
                     [f"It is the argument {leaf_names(call.fun, in_tree)[i]} of {describe_function(call.fun)}."],
                 )
             )

@@ -162,8 +162,7 @@ class ShapedArray(AbstractValue):
             raise NotImplementedError(
                 public(
                     f"ShapedArray: types have no layouts, got {layout}; a jax.experimental.layout.Format gives the"
-                    " layout of an"
-                    " argument or a result, as in jit(f, in_shardings=...)"
+                    " layout of an argument or a result, as in jit(f, in_shardings=...)"
                 )
             )
         self.shape: tuple[Any, ...] = shape if type(shape) is tuple else dims.canonical_shape(shape)

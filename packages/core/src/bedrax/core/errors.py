@@ -165,9 +165,8 @@ class ConcretizationTypeError(JAXTypeError):
     def __init__(self, tracer: Any, context: str = "") -> None:
         detail = f"\n{context}" if context else ""
         super().__init__(
-            f"the concrete value of an abstract tracer, a traced array of type {shaped(tracer)}, is needed, but it is not"
-            " known while tracing"
-            f"{detail}{origin_of(tracer)}"
+            f"the concrete value of an abstract tracer, a traced array of type {shaped(tracer)}, is needed, but it is"
+            f" not known while tracing{detail}{origin_of(tracer)}"
         )
 
 

@@ -80,9 +80,7 @@ def check(name: str, size: Any, dtype: Any) -> None:
         raise OverflowError(
             public(
                 f"{name}: positions among {size} elements are beyond {np.dtype(dtype).name}, which counts to"
-                f" {greatest}."
-                " Turn on jax_enable_x64, for instance by `with jax.enable_x64(True):`, or pass a wider integer dtype"
-                " to a"
-                " function that takes one"
+                f" {greatest}. Turn on jax_enable_x64, for instance by `with jax.enable_x64(True):`, or pass a wider"
+                " integer dtype to a function that takes one"
             )
         )

@@ -243,10 +243,9 @@ class StagingTrace(Trace):
             raise TypeError(
                 codes.coded(
                     "BX-JIT-RESULT",
-                    f"function {info.func_src_info} returned a value of type {type(x)} (leaf {i} of its result), which is not"
-                    f" a valid JAX type: {x!r}. A traced function returns pytrees of arrays; other values are known"
-                    " before"
-                    " it is called",
+                    f"function {info.func_src_info} returned a value of type {type(x)} (leaf {i} of its result), which"
+                    f" is not a valid JAX type: {x!r}. A traced function returns pytrees of arrays; other values are"
+                    " known before it is called",
                 )
             ) from None
 
@@ -257,8 +256,8 @@ class StagingTrace(Trace):
         return ValueError(
             public(
                 f"{what} returned a reference, of type {atom.aval.short()} (leaf {i} of its result). References cannot"
-                " be"
-                " returned from what is traced: return the value (ref[...], or jax.freeze of a reference made inside)."
+                " be returned from what is traced: return the value (ref[...], or jax.freeze of a reference made"
+                " inside)."
             )
         )
 

@@ -146,8 +146,7 @@ def _join(types: tuple, weaks: tuple, mode: str, x64: bool) -> tuple[Any, bool]:
                 coded(
                     "BX-KEY-ARITHMETIC",
                     f"dtype {dtype} combines implicitly with no other dtype, got {', '.join(map(str, types))}; for"
-                    " another"
-                    " key, use jax.random.fold_in(key, number)",
+                    " another key, use jax.random.fold_in(key, number)",
                 )
             )
         nodes.append(_node(dtypes.canonicalize_dtype(dtype), weak))

@@ -137,7 +137,6 @@ def scaled_dot_general(
     raise NotImplementedError(
         public(
             "scaled_dot_general needs cuDNN's block-scaling kernels, which are not available; quantize explicitly and"
-            " use"
-            " jax.nn.scaled_matmul."
+            " use jax.nn.scaled_matmul."
         )
     )

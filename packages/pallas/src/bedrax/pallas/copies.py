@@ -25,9 +25,8 @@ def _elsewhere(what: str, **given: Any) -> None:
         raise NotImplementedError(
             public(
                 f"{what}: {', '.join(named)} names another device or core, and interpreted kernels run on one, one"
-                " after the"
-                " other; write the exchange with jax.lax.ppermute or jax.lax.all_gather under jax.shard_map, around"
-                " kernels"
+                " after the other; write the exchange with jax.lax.ppermute or jax.lax.all_gather under jax.shard_map,"
+                " around kernels"
             )
         )
 

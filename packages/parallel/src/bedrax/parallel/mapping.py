@@ -421,8 +421,8 @@ def _check_spec(what: str, spec: PartitionSpec, rank: int, mesh: Any, manual: Se
             raise ValueError(
                 public(
                     f"shard_map: {what} has {spec} for {name()}, but whole arrays have partial sums over axes of type"
-                    " Explicit"
-                    f" only, and {n!r} is Auto; make the mesh with axis_types=(jax.sharding.AxisType.Explicit, ...)"
+                    f" Explicit only, and {n!r} is Auto; make the mesh with axis_types=(jax.sharding.AxisType.Explicit,"
+                    " ...)"
                 )
             )
 
@@ -480,8 +480,8 @@ def _check_sums(aval: Any, spec: PartitionSpec, mesh: Any, manual: Sequence[str]
         raise ValueError(
             public(
                 f"shard_map: in_specs has {spec} for {name()}, of type {aval.str_short()}. Its partial sums and sums"
-                " must be those"
-                " of the type: leave in_specs out, or change the argument first, with jax.sharding.reshard(x, spec)"
+                " must be those of the type: leave in_specs out, or change the argument first, with"
+                " jax.sharding.reshard(x, spec)"
             )
         )
 

@@ -248,10 +248,9 @@ def _devices(fun: Callable, size: int, found: Sequence, given: bool) -> np.ndarr
     if len(found) < size:
         raise ValueError(
             public(
-                f"pmap: {function_name(fun)} is mapped over an axis of size {size}, but there are {len(found)}"
-                " devices. Reshape"
-                f" the axis to ({len(found)}, {-(-size // len(found))}) and vmap over the second, or (on CPU) set"
-                f" jax.config.update('jax_num_cpu_devices', {size}) at the start."
+                f"pmap: {function_name(fun)} is mapped over an axis of size {size}, but there are {len(found)} devices."
+                f" Reshape the axis to ({len(found)}, {-(-size // len(found))}) and vmap over the second, or (on CPU)"
+                f" set jax.config.update('jax_num_cpu_devices', {size}) at the start."
             )
         )
     array = np.empty(size, object)

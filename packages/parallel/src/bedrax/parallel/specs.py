@@ -329,9 +329,8 @@ def check_pspec(
     if left:
         raise ValueError(
             public(
-                f"{spec}: partial sums are a fact of types, so their axes are Explicit (or Manual); the mesh has"
-                f" {left} of type"
-                " Auto. Make it with axis_types=(jax.sharding.AxisType.Explicit, ...)"
+                f"{spec}: partial sums are a fact of types, so their axes are Explicit (or Manual); the mesh has {left}"
+                " of type Auto. Make it with axis_types=(jax.sharding.AxisType.Explicit, ...)"
             )
         )
 

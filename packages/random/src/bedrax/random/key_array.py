@@ -213,8 +213,7 @@ class KeyArray(Array):
         raise TypeError(
             public(
                 "an array of keys cannot be converted to a NumPy array; jax.random.key_data(keys) gives the numbers"
-                " that they"
-                " are made of"
+                " that they are made of"
             )
         )
 

@@ -132,8 +132,7 @@ class Reading:
                 raise KeyReuseError(
                     public(
                         f"a random key is used again by {where}; it was used by {before} before, and random numbers"
-                        " made"
-                        " from it would repeat. Use every key once: jax.random.split makes several of one,"
+                        " made from it would repeat. Use every key once: jax.random.split makes several of one,"
                         " jax.random.fold_in numbers them, and jax.random.clone marks an intended repetition."
                     )
                 )

@@ -268,8 +268,7 @@ class SymbolicDim:
             coded(
                 "BX-DIM-VALUE",
                 f"Symbolic dimension '{self}' used in a context that requires a constant. Its value is not known while"
-                " the"
-                " program is traced: use it as a dimension, or as an array (jnp.array makes one of it).",
+                " the program is traced: use it as a dimension, or as an array (jnp.array makes one of it).",
             )
         )
 

@@ -225,8 +225,7 @@ def _check_value(what: str, part: ShapedArray, value: Any) -> None:
         raise ValueError(
             public(
                 f"{what}: a value of shape {value.shape} is written to a part of a reference of shape {part.shape};"
-                " they are"
-                " equal. jnp.broadcast_to gives a value another shape."
+                " they are equal. jnp.broadcast_to gives a value another shape."
             )
         )
     if value.dtype != part.dtype:

@@ -291,8 +291,7 @@ def check_dot_dimensions(
                 coded(
                     "BX-DOT",
                     f"{name} requires {what} dimensions to have the same shape, got {list(xs)} and {list(ys)}, of lhs"
-                    " and rhs,"
-                    f" whose shapes are {tuple(lhs.shape)} and {tuple(rhs.shape)}",
+                    f" and rhs, whose shapes are {tuple(lhs.shape)} and {tuple(rhs.shape)}",
                 )
             )
 

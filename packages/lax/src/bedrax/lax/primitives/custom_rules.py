@@ -311,8 +311,7 @@ def refuse_forward_mode(*args: float | list[Any], **_: Any) -> None:
     raise TypeError(
         public(
             "can't apply forward-mode autodiff (jvp) to a custom_vjp function. It has a rule for reverse mode only;"
-            " give the"
-            " function a rule with jax.custom_jvp to use forward mode, too."
+            " give the function a rule with jax.custom_jvp to use forward mode, too."
         )
     )
 
