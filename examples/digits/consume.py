@@ -5,8 +5,7 @@
 
 reads `inputs.npz` in that folder, runs the named models and writes their results into `outputs_tensorflow.npz` or
 `outputs_jax.npz`. Before that, imports are blocked: with TensorFlow those of JAX, Flax and Bedrax, with JAX those of
-the
-libraries that wrote the model. This shows that the exported files need none of them.
+the libraries that wrote the model. This shows that the exported files need none of them.
 """
 
 import importlib.abc

@@ -10,8 +10,7 @@ from jax.experimental import jax2tf
 
 def run(path: Path, images, targets) -> dict:
     """Probabilities by `jit(call_tf(...))`, and the gradient of the log-likelihood of the target classes with respect
-    to
-    the images."""
+    to the images."""
     model = tf.saved_model.load(str(path))
     # The saved function takes any batch, so the size of its result is unknown unless it is given.
     shape = jax.ShapeDtypeStruct((len(images), 10), jnp.float32)

@@ -1,8 +1,7 @@
 """The number of operations that a function runs, as an array: the rounds of a loop may depend on the data.
 
 A trace processes each operation. An operation that holds programs (`jit`, `scan`, `while_loop`, `cond`, `checkpoint`)
-is
-rebuilt by `bedrax.core.holders.reporting`: each program also returns its own count, and a loop carries the sum.
+is rebuilt by `bedrax.core.holders.reporting`: each program also returns its own count, and a loop carries the sum.
 """
 
 from __future__ import annotations

@@ -134,8 +134,7 @@ def bounds(f: Callable) -> Callable:
 
     Returns:
       A function that takes a pair (lower, upper), or an exactly known array, for each argument of `f`. It returns a
-      pair
-      of pytrees: the lower and the upper bounds of the results.
+      pair of pytrees: the lower and the upper bounds of the results.
     """
 
     def bounded(*args):

@@ -84,9 +84,8 @@ def page_data(digits: Digits, params) -> dict:
 
 
 def expected(digits: Digits, params, stats) -> dict:
-    """The results here for the test digits, and a gradient with respect to `head_params`: of the mean loss of the
-    first few
-    digits against *the next* digit (a trained network has hardly any gradient towards the right digit)."""
+    """The results here for the test digits, and a gradient with respect to `head_params`: of the mean loss of the first
+    few digits against *the next* digit (a trained network has hardly any gradient towards the right digit)."""
     known = features(params, stats, digits.test_images[:BATCH])
     targets = (digits.test_labels[:BATCH] + 1) % 10
 

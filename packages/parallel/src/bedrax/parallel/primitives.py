@@ -1,9 +1,8 @@
 """`shard_map_p`: a program that every device of a mesh runs on its blocks of the arguments.
 
 Its decomposition defines its results: the arguments are cut into blocks, the program is mapped over the named axes of
-the
-mesh by `vmap`, and the results are concatenated. NumPy and TensorFlow evaluate this; a backend with devices has its own
-rule.
+the mesh by `vmap`, and the results are concatenated. NumPy and TensorFlow evaluate this; a backend with devices has its
+own rule.
 """
 
 from __future__ import annotations

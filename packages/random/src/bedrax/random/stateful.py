@@ -24,10 +24,9 @@ __all__ = ["StatefulPRNG", "stateful_rng"]
 class StatefulPRNG:
     """A generator of random numbers with a state, made by `stateful_rng`.
 
-    Each draw takes the key that `fold_in` makes of the base key and the number of the draw. A pytree of the key and of a
-    reference to the counter, so the rules for references hold for generators: functions take them as arguments and do
-    not
-    return them.
+    Each draw takes the key that `fold_in` makes of the base key and the number of the draw. A generator is a pytree of
+    the key and of a reference to the counter. So the rules for references hold: functions take generators as arguments
+    and do not return them.
 
     Examples:
 
