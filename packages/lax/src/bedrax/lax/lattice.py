@@ -131,11 +131,11 @@ def promote(types: Sequence[Any], weaks: Sequence[bool]) -> tuple[Any, bool]:
     key = (tuple(types), tuple(weaks), config.numpy_dtype_promotion.value, config.enable_x64.value)
     found = _promotions.get(key)
     if found is None:
-        found = _promotions[key] = _join(*key)
+        found = _promotions[key] = _join(*key[:3])
     return found
 
 
-def _join(types: tuple, weaks: tuple, mode: str, x64: bool) -> tuple[Any, bool]:
+def _join(types: tuple, weaks: tuple, mode: str) -> tuple[Any, bool]:
     upper = _UPPER[mode]
     nodes = []
     for dtype, weak in zip(types, weaks, strict=True):

@@ -371,11 +371,11 @@ def full(
         out = lax.full(shape, fill_value, dtype)
     else:
         value = from_data(fill_value, dtype, False, "full")
-        out = _broadcast_checked(value, shape, "full")
+        out = _broadcast_checked(value, shape)
     return place(out, device, out_sharding)
 
 
-def _broadcast_checked(x: Array, shape: tuple, name: str) -> Array:
+def _broadcast_checked(x: Array, shape: tuple) -> Array:
     own = x.shape
     fits = len(own) <= len(shape) and all(
         dims.definitely_equal(a, b) or dims.definitely_equal(a, 1)

@@ -430,7 +430,7 @@ def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: Any = None
     shape = dims.canonical_shape(shape)
     if out_sharding is not None:
         return lax.broadcast_in_dim(x, shape, range(len(shape) - x.ndim, len(shape)), out_sharding=out_sharding)
-    return _broadcast_checked(x, shape, "broadcast_to")
+    return _broadcast_checked(x, shape)
 
 
 def broadcast_arrays(*args: Any) -> list[Array]:

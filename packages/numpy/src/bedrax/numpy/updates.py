@@ -234,9 +234,8 @@ def _values(x: Any, values: Any, name: str) -> Any:
         return values if not dtypes.is_python_scalar(values) else dtype.type(values)
     if dtypes.is_extended(dtype) or dtypes.is_extended(aval.dtype):
         raise TypeError(f"x.at[...].{name}: cannot convert values of type {aval.dtype} to {dtype}")
-    weak = aval.weak_type
-    common = lattice.promote([dtype, aval.dtype], [False, weak])[0]
-    if common != dtype and not _fits(dtype, aval.dtype, weak):
+    common = lattice.promote([dtype, aval.dtype], [False, aval.weak_type])[0]
+    if common != dtype and not _fits(dtype, aval.dtype):
         warnings.warn(
             f"x.at[...].{name}: values of {aval.dtype} do not fit an array of {dtype} and are cut; convert them with"
             f" astype({dtype}) if this conversion is intended. This will be an error.",
@@ -250,7 +249,7 @@ def _values(x: Any, values: Any, name: str) -> Any:
     return lax.convert_element_type(values, dtype)
 
 
-def _fits(dtype: np.dtype, given: np.dtype, weak: bool) -> bool:
+def _fits(dtype: np.dtype, given: np.dtype) -> bool:
     """Whether both dtypes are of one kind: integers, floats or complex numbers. Their widths may differ."""
     kinds = (dtypes.is_integer, dtypes.is_floating, dtypes.is_complex)
     return any(kind(dtype) and kind(given) for kind in kinds)

@@ -119,7 +119,7 @@ def result(fun: Callable[..., Any], where: Any, operands: Sequence[Any]) -> Any:
         return x if aval_of(x).shape != out.shape else _in_blocks(x, _spec(aval_of(x).split), parts, axes)
 
     def out_specs(blocks, _):
-        return [_assembled(fun, block, out, mesh, axes, spec) for block in blocks]
+        return [_assembled(block, out, mesh, axes, spec) for block in blocks]
 
     in_specs = tuple(without_axes(_spec(t.split), keep) for t in types)
     mapped = mapping.map_blocks(on_blocks, tuple(operands), lambda *_: in_specs, out_specs, mesh, axes, True)
@@ -127,7 +127,7 @@ def result(fun: Callable[..., Any], where: Any, operands: Sequence[Any]) -> Any:
     return mapped if aval.split == to.sharding_of_type(aval) else moved(mapped, to)
 
 
-def _assembled(fun: Any, block: Any, out: Any, mesh: Any, axes: frozenset[Any], spec: PartitionSpec) -> PartitionSpec:
+def _assembled(block: Any, out: Any, mesh: Any, axes: frozenset[Any], spec: PartitionSpec) -> PartitionSpec:
     """The spec of the results of blocks: partial sums, or those of a dimension that operands are split along."""
     if block.shape == out.shape:
         return PartitionSpec(unreduced=axes, unreduced_kind=spec.unreduced_kind)

@@ -104,7 +104,7 @@ def pmap(
         found = list(devices) if devices is not None else executors.get().devices(backend)
         if _of_others(found):
             mesh = _mesh_of_processes(fun, _size(fun, leaves, dims, None, len(found)), found, axis_size, name)
-            given_away = _donated_leaves(dynamic, kwargs, donated, places)
+            given_away = _donated_leaves(dynamic, donated, places)
             return _mapped_in_processes(fun, call, given, dims, out_axes, mesh, name, given_away)
         size = _size(fun, leaves, dims, axis_size)
         mesh = Mesh(_devices(fun, size, found, devices is not None), (name,))
@@ -173,7 +173,7 @@ def _mesh_of_processes(fun: Callable, size: int | None, devices: Sequence, axis_
     return mesh
 
 
-def _donated_leaves(dynamic: tuple, named: dict, donated: Iterable[int], places: set[int]) -> tuple[int, ...]:
+def _donated_leaves(dynamic: tuple, donated: Iterable[int], places: set[int]) -> tuple[int, ...]:
     """The positions of donated values among the leaves of the arguments. Those of `dynamic` are without the static ones."""
     count = len(dynamic) + len(places)
     of_all = {i % count for i in donated if -count <= i < count}

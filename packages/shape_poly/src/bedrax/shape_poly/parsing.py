@@ -69,7 +69,7 @@ class _Reader:
         found: list[Any] = []
         while self.tokens[self.i][0] != "end" and self.token != ")":
             if self.take("..."):
-                found.extend(self.placeholder(i) for i in range(self.dimension, self.rank("...")))
+                found.extend(self.placeholder(i) for i in range(self.dimension, self.rank()))
                 self.dimension = len(found)
                 break
             found.append(self.item())
@@ -94,14 +94,14 @@ class _Reader:
                 return i > 0 and i == len(self.tokens) - 2
         return True
 
-    def rank(self, what: str) -> int:
+    def rank(self) -> int:
         if self.like is None:
             self.i -= 1
             raise self.error("spec contains ... but no 'like' shape was given, from which placeholders are filled")
         return len(self.like)
 
     def placeholder(self, i: int) -> int:
-        if i >= self.rank("_"):
+        if i >= self.rank():
             raise self.error(f"the shape it is for has {len(self.like)} dimensions; like={self.like}")
         size = self.like[i]
         if size is None:

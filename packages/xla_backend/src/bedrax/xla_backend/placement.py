@@ -161,11 +161,11 @@ def _exchanged(x, have, sharding):
     if have.is_equivalent_to(sharding, x.ndim):
         return make_array(placed_type(x.aval, sharding), sharding, parts_of(x), True)
     sharding.shard_shape(x.shape)
-    return _exchange(have, sharding)(x)
+    return _exchange(sharding)(x)
 
 
 @remembered(256)
-def _exchange(have, sharding):
+def _exchange(sharding):
     return jit(lambda x: moved(x, sharding), out_shardings=sharding)
 
 

@@ -10,7 +10,6 @@ others. The other collectives gather all values and select their part. Groups ar
 
 from __future__ import annotations
 
-import functools
 import math
 
 import numpy as np
@@ -54,7 +53,7 @@ def _in_groups(rule, axis, args, dims, groups, params):
 _ALL = object()  # the name of the joint axis of several axes
 
 
-def _together(prim, rule, axis, args, dims, names, params):
+def _together(rule, axis, args, dims, names, params):
     """A collective over several axes: gathers the values of all indices, and selects the result of each."""
     size = math.prod(axis_size(n) if n != axis.name else axis.size for n in names)
     gather = dict(all_gather_dimension=0, axis_name=names, axis_index_groups=None, axis_size=size, tiled=False)
@@ -69,7 +68,7 @@ def _together(prim, rule, axis, args, dims, names, params):
     return out, d
 
 
-def _along_axis(*prims, named_by: str = "axis_name"):
+def _along_axis(*prims):
     """Decorator: turns the rule along one axis without groups into the rule for several axes and for groups.
 
     It is ``rule(axis, args, dims, **params)`` without the params of axes and groups.
@@ -77,20 +76,17 @@ def _along_axis(*prims, named_by: str = "axis_name"):
 
     def register(rule):
         for prim in prims:
-            own = functools.partial(rule, prim)
 
             @axis_rules.rule(prim)
-            def whole(axis, args, dims, *, axis_index_groups=None, prim=prim, own=own, **params):
-                names = _names(params.pop(named_by))
-                if axis_index_groups is None:
-                    along = own
-                else:
+            def whole(axis, args, dims, *, axis_name, axis_index_groups=None, **params):
+                names, along = _names(axis_name), rule
+                if axis_index_groups is not None:
                     along = lambda axis, args, dims, **params: _in_groups(
-                        own, axis, args, dims, axis_index_groups, params
+                        rule, axis, args, dims, axis_index_groups, params
                     )
                 if len(names) == 1:
                     return along(axis, args, dims, **params)
-                return _together(prim, along, axis, args, dims, names, params)
+                return _together(along, axis, args, dims, names, params)
 
         return rule
 
@@ -110,7 +106,7 @@ def _reduction(reduce, *prims):
                 out, d = along(axis, args, dims)
                 return (prim.bind(out, axes=others, axis_index_groups=None) if others else out), d
             grouped = lambda axis, args, dims: _in_groups(along, axis, args, dims, axis_index_groups, {})
-            return _together(prim, grouped, axis, args, dims, axes, {}) if others else grouped(axis, args, dims)
+            return _together(grouped, axis, args, dims, axes, {}) if others else grouped(axis, args, dims)
 
 
 _reduction(lax.reduce_sum, p.psum_p, p.psum_invariant_p)
@@ -132,7 +128,7 @@ def _cast(axis, args, dims, *, axes, **params):
 
 
 @_along_axis(p.ppermute_p)
-def _ppermute(prim, axis, args, dims, *, perm):
+def _ppermute(axis, args, dims, *, perm):
     x = to_front(args[0], dims[0], axis.size)
     source = {d: s for s, d in perm}
     rows = [
@@ -144,7 +140,7 @@ def _ppermute(prim, axis, args, dims, *, perm):
     return lax.concatenate(rows, 0), 0
 
 
-def _gathered(prim, axis, args, dims, *, all_gather_dimension, axis_size, tiled):
+def _gathered(axis, args, dims, *, all_gather_dimension, axis_size, tiled):
     x = move_axis(to_front(args[0], dims[0], axis.size), 0, all_gather_dimension)
     return (merge_axes(x, all_gather_dimension) if tiled else x), None
 
@@ -154,13 +150,13 @@ for _prim in (p.all_gather_p, p.all_gather_invariant_p):
     @axis_rules.rule(_prim)
     def _all_gather(axis, args, dims, *, axis_name, axis_index_groups, prim=_prim, **params):
         names = _names(axis_name)
-        along = functools.partial(_gathered, prim)
+        along = _gathered
         if axis_index_groups is not None:
             along = lambda axis, args, dims, **params: _in_groups(
-                functools.partial(_gathered, prim), axis, args, dims, axis_index_groups, params
+                _gathered, axis, args, dims, axis_index_groups, params
             )
             if len(names) > 1:
-                return _together(prim, along, axis, args, dims, names, params)
+                return _together(along, axis, args, dims, names, params)
         if len(names) == 1:
             return along(axis, args, dims, **params)
         # The mapped axis is an array axis. The others are gathered in front of it; then all are put in order.
@@ -184,13 +180,13 @@ for _prim in (p.all_gather_p, p.all_gather_invariant_p):
 
 
 @_along_axis(p.reduce_scatter_p)
-def _reduce_scatter(prim, axis, args, dims, *, scatter_dimension, axis_size, tiled):
+def _reduce_scatter(axis, args, dims, *, scatter_dimension, axis_size, tiled):
     x = lax.reduce_sum(to_front(args[0], dims[0], axis.size), (0,))
     return (cut_axis(x, scatter_dimension, axis.size) if tiled else x), scatter_dimension
 
 
 @_along_axis(p.all_to_all_p)
-def _all_to_all(prim, axis, args, dims, *, split_axis, concat_axis, tiled):
+def _all_to_all(axis, args, dims, *, split_axis, concat_axis, tiled):
     x = to_front(args[0], dims[0], axis.size)
     if tiled:
         x = cut_axis(x, split_axis + 1, axis.size)

@@ -21,7 +21,7 @@ from bedrax.shape_poly import symbolic_dim_bounds
 from bedrax.tf import tensorflow as tf
 
 
-def _index_type(ctx, indices, shape):
+def _index_type(indices, shape):
     """Indices as int32 if the rows are few enough, else int64. Larger indices are out of bounds in any case."""
     if indices.dtype == tf.uint64:
         indices = tf.minimum(indices, tf.constant(2**63 - 1, tf.uint64))
@@ -56,7 +56,7 @@ class _Rows:
         full = lambda d: dims.definitely_equal(sizes[d], operand_shape[d])
         self.whole = [d for d in range(rank) if d not in touched and full(d)]
         self.part = [d for d in range(rank) if d not in self.whole]
-        indices = _index_type(ctx, indices, operand_shape)
+        indices = _index_type(indices, operand_shape)
         word = indices.dtype
         number = lambda n: tf.cast(ctx.dim(n), word)
         starts: dict[Any, Any] = {}
@@ -167,7 +167,7 @@ def _scatter_rule(prim, update, target=None):
         values = reshape(ctx, values, [flat, *[shape[d] for d in rows.whole]])
         index = reshape(ctx, index, [flat])
         if update_jaxpr is not None:
-            out = _apply(ctx, table, index, values, update_jaxpr, update_consts)
+            out = _apply(ctx, table, index, values, update_jaxpr)
         else:
             out = update(ctx, table, index, values)
         if dropping:
@@ -179,7 +179,7 @@ def _scatter_rule(prim, update, target=None):
     tf_rules.add(prim, in_carrier(rule, target) if target else moved(rule))
 
 
-def _apply(ctx, table, index, values, jaxpr, consts):
+def _apply(ctx, table, index, values, jaxpr):
     """``table[i] = jaxpr(table[i], value)`` for one row after the other, because an index may occur several times."""
     combine = combine_arrays(ctx, jaxpr)
 
@@ -249,7 +249,7 @@ def _clamped(ctx, starts, shape, sizes):
     """Starts of a slice, clamped, as a vector."""
     out = []
     for start, n, size in zip(starts, shape, sizes, strict=True):
-        start = _index_type(ctx, start, ())
+        start = _index_type(start, ())
         last = tf.cast(ctx.dim(n - size), start.dtype)
         clipped = tf.clip_by_value(start, tf.zeros([], start.dtype), last)
         out.append(tf.cast(clipped, tf.int32) if dims.is_constant_dim(n) and n < 2**31 else clipped)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bedrax.core import dims, dtypes
-from bedrax.core.typing import ArrayLike, Shape
+from bedrax.core.typing import ArrayLike
 from bedrax.jax2tf.carriers import accumulator, carrier, cast, in_carrier
 from bedrax.jax2tf.lowering.shaping import reshape
 from bedrax.jax2tf.tables import tf_rules
@@ -113,7 +113,7 @@ _arg(p.argmin_p, "argmin", highest)
 # ---- any combiner --------------------------------------------------------------------------------
 
 
-def combine_arrays(ctx: Any, jaxpr: Jaxpr, shape: Shape | None = None) -> Any:
+def combine_arrays(ctx: Any, jaxpr: Jaxpr) -> Any:
     """A jaxpr of scalars as a function of equally shaped tensors.
 
     Programs of elementwise primitives run on whole tensors; others are mapped over the elements.

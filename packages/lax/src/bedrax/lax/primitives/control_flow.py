@@ -239,7 +239,7 @@ def scan(
     if any(a.mutable for a in _types(x_leaves)):
         return _scan_over_references(f, init, x_leaves, x_tree, length, reverse, unroll)
     if config.disable_jit.value:
-        return _scan_in_python(f, init, xs, x_leaves, x_tree, length, reverse)
+        return _scan_in_python(f, init, x_leaves, x_tree, length, reverse)
 
     x_types = [a.row_type(length) for a in _types(x_leaves)]
     in_tree = pytree.tree_structure(((init, xs), {}))
@@ -371,7 +371,7 @@ def _match_weak_types(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Jaxpr:
     return _with_weak_types(jaxpr, (*weak, *[None] * (len(jaxpr.outvars) - num_carry)))
 
 
-def _scan_in_python(f, init, xs, x_leaves, x_tree, length, reverse):
+def _scan_in_python(f, init, x_leaves, x_tree, length, reverse):
     if length == 0:
         raise ValueError(
             "scan: the length is 0, and under disable_jit() f is not called, so the types of the results are unknown; enable"

@@ -313,7 +313,7 @@ for _prim in scatter_primitives:
     _prim.abstract(functools.partial(_scatter_shape, name=_prim.name.replace("-", "_")))
 
 
-def _check_starts(name: str, operand, starts, sizes) -> None:
+def _check_starts(name: str, operand, starts) -> None:
     if len(starts) != operand.ndim:
         raise ValueError(f"{name} needs one start index for each of the {operand.ndim} dimensions, got {len(starts)}")
     if starts:
@@ -328,7 +328,7 @@ def _check_starts(name: str, operand, starts, sizes) -> None:
 @dynamic_slice_p.abstract
 def _dynamic_slice_shape(operand, *starts, slice_sizes):
     shape = operand.shape
-    _check_starts("dynamic_slice", operand, starts, slice_sizes)
+    _check_starts("dynamic_slice", operand, starts)
     if len(slice_sizes) != len(shape):
         raise TypeError(f"dynamic_slice: slice_sizes {slice_sizes} for shape {shape}; one per axis is needed")
     for size, bound in zip(slice_sizes, shape, strict=True):
@@ -347,7 +347,7 @@ def _dynamic_update_slice_shape(operand, update, *starts):
         raise TypeError(f"dynamic_update_slice: both arrays have one dtype, got {operand.dtype} and {update.dtype}")
     if operand.ndim != update.ndim:
         raise TypeError(f"dynamic_update_slice: update {update.shape} for {operand.shape}; the ranks must be equal")
-    _check_starts("dynamic_update_slice", operand, starts, update.shape)
+    _check_starts("dynamic_update_slice", operand, starts)
     if not all(dims.at_least(bound, size) for bound, size in zip(operand.shape, update.shape, strict=True)):
         raise TypeError(f"dynamic_update_slice: an update of shape {update.shape} does not fit into {operand.shape}")
     return operand

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 pure_shapes.add(__name__)
 
 
-def _reduced_shape(name: str, aval: ShapedArray, axes: tuple) -> tuple:
+def _reduced_shape(aval: ShapedArray, axes: tuple) -> tuple:
     shape = aval.shape
     if len(set(axes)) != len(axes):
         raise ValueError(f"a reduction names an axis twice: {axes}")
@@ -56,7 +56,7 @@ def _reduction(
     def shape_rule(operand, *, axes):
         if not ok[operand.dtype]:
             raise elementwise.dtype_refused(name, operand.dtype, categories)
-        return like(operand, _reduced_shape(name, operand, axes))
+        return like(operand, _reduced_shape(operand, axes))
 
     def plain(operand: ArrayLike, axes: Sequence[int]) -> Array:
         return prim.bind(operand, axes=_axes(axes))
@@ -241,7 +241,7 @@ def _reduce_shape(*avals, dimensions, jaxpr):
     half = len(avals) // 2
     operands, inits = avals[:half], avals[half:]
     check_fold("reduce", operands, inits)
-    shape = _reduced_shape("reduce", operands[0], dimensions)
+    shape = _reduced_shape(operands[0], dimensions)
     return [like(x, shape).update(weak_type=x.weak_type and i.weak_type) for x, i in zip(operands, inits)]
 
 
