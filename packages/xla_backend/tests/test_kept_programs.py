@@ -204,6 +204,22 @@ def test_programs_with_foreign_code_have_no_key():
     assert key(lambda x: (debug_callback(print, x), x)[1], x) is None
 
 
+def test_a_function_without_a_module_is_foreign():
+    """`exec` makes such functions in a namespace without a name."""
+    from bedrax.parallel.partitioning import custom_partitioning
+    from bedrax.xla_backend.export import export
+
+    def doubled(x):
+        return lax.mul(x, 2.0)
+
+    doubled.__qualname__, doubled.__module__ = "doubled", None
+    whole = custom_partitioning(doubled)
+    whole.def_partition(doubled, sharding_rule="i -> i")
+    assert key(whole, np.ones(3, np.float32)) is None
+    with pytest.raises(ValueError, match="export needs a function made by jit"):
+        export(doubled)
+
+
 def test_a_change_of_a_file_changes_the_fingerprint(tmp_path, monkeypatch):
     (tmp_path / "lax").mkdir()
     file = tmp_path / "lax" / "module.py"

@@ -446,7 +446,7 @@ def jvp_from_lin(self: HiPrim, primals: tuple[Any, ...], tangents: tuple[Any, ..
       ...     jvp = hijax.jvp_from_lin
       ...
       >>> jax.jvp(Cube(), (2.,), (1.,))
-      (8.0, Array(12., dtype=float32, ...))
+      (8.0, 12.0)
     """
     nonzeros = self.inputs.tree.unflatten(
         [type(t) is not Zero for t in self.inputs.leaves(tuple(tangents), "tangents")]

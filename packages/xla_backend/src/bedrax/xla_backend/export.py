@@ -387,7 +387,7 @@ def export(
       >>> exported.call(jnp.ones(3))
       Array([2., 2., 2.], dtype=float32)
     """
-    if not hasattr(fun_jit, "trace") and getattr(fun_jit, "__module__", "").startswith("bedrax."):
+    if not hasattr(fun_jit, "trace") and (getattr(fun_jit, "__module__", None) or "").startswith("bedrax."):
         fun_jit = jit(fun_jit)  # functions of the library need not be jitted
     if not hasattr(fun_jit, "trace"):
         raise ValueError(f"export needs a function made by jit, got {fun_jit!r}; write export(jit(f))")

@@ -112,13 +112,17 @@ def _is_ours(prim, rule) -> bool:
     return prim.home.startswith("bedrax.") and _in_our_files(rule)
 
 
+def _of_our_module(fun: types.FunctionType) -> bool:
+    return (fun.__module__ or "").startswith("bedrax.")  # a function that `exec` made may have no module
+
+
 def _in_our_files(value) -> bool:
     if isinstance(value, functools.partial):
         return all(map(_in_our_files, (value.func, *value.args, *value.keywords.values())))
     if isinstance(value, types.FunctionType):
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
         inner = [c for c in cells if isinstance(c, (types.FunctionType, functools.partial))]
-        return value.__module__.startswith("bedrax.") and all(map(_in_our_files, inner))
+        return _of_our_module(value) and all(map(_in_our_files, inner))
     return not callable(value) or isinstance(value, type)
 
 
@@ -184,7 +188,7 @@ def _class(kind: type) -> tuple[str, str]:
 
 def _function(fun: types.FunctionType) -> tuple[str, str, str]:
     """A function of a module of ours, which the fingerprint covers. One that is made by a function has no name."""
-    if "<" in fun.__qualname__ or fun.__closure__ or not fun.__module__.startswith("bedrax."):
+    if "<" in fun.__qualname__ or fun.__closure__ or not _of_our_module(fun):
         raise NoBytes
     return "function", fun.__module__, fun.__qualname__
 
