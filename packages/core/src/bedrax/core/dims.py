@@ -3,7 +3,7 @@
 A dimension is an `int`, or an object of a class registered here (`shape_poly` registers its own). Shape rules do all
 arithmetic and comparisons on dimensions through these functions, which have a fast path for ints. A symbolic
 dimension supports `+ - * // %` and comparisons, which raise `InconclusiveDimensionOperation` when the answer depends
-on its value; it may define the methods named in `SymbolicProtocol`.
+on its value; it may define the methods of `bedrax.core.typing.SymbolicDim`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -21,16 +21,6 @@ from bedrax.core.errors import InconclusiveDimensionOperation as InconclusiveDim
 
 Dim = Any  # int, or a registered symbolic class
 Shape = tuple[Dim, ...]
-
-
-class SymbolicProtocol(Protocol):
-    """Methods that a symbolic dimension has besides the operators of Python."""
-
-    def max(self, other: Dim) -> Dim: ...
-
-    def min(self, other: Dim) -> Dim: ...
-
-    def as_value(self) -> Any: ...
 
 
 _symbolic: tuple[type, ...] = ()

@@ -30,15 +30,6 @@ class SupportsDType(Protocol):
         ...
 
 
-class SupportsShape(SupportsDType, Protocol):
-    """Anything with a shape and a dtype."""
-
-    @property
-    def shape(self) -> tuple[Any, ...]:
-        """The lengths of the axes."""
-        ...
-
-
 class SymbolicDim(Protocol):
     """Methods of a symbolic dimension besides the operators of Python."""
 
@@ -73,9 +64,6 @@ ShapeLike: TypeAlias = Dim | Shape
 
 # An argument that names axes: None usually stands for all of them.
 Axis: TypeAlias = int | Sequence[int] | None
-
-# A scalar of Python or of NumPy.
-Scalar: TypeAlias = np.bool_ | np.number[Any] | bool | int | float | complex
 
 # A tree of lists, tuples, dicts and registered classes, with any leaves. The type system cannot express it.
 PyTree: TypeAlias = Any

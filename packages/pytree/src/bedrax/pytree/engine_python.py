@@ -790,7 +790,6 @@ def _is_readable(treedef: PyTreeDef) -> bool:
 
 
 _NONE: Final = type(None)
-_STRINGS: Final = {str}
 
 
 def _reader(treedef: PyTreeDef, exact: bool) -> Callable[[Any, Any], list[Any] | None]:

@@ -64,7 +64,6 @@ register_custom_call_partitioner = _jax.register_custom_call_partitioner
 encode_inspect_sharding_callback = _jax.encode_inspect_sharding_callback
 buffer_to_dlpack_managed_tensor = _jax.buffer_to_dlpack_managed_tensor
 dlpack_managed_tensor_to_buffer = _jax.dlpack_managed_tensor_to_buffer
-pytree_registry: Final = _jax.pytree.default_registry()
 pjit = _jax.pjit
 default_topology = _jax.get_default_c_api_topology
 TransferConnection = _jax.TransferConnection
