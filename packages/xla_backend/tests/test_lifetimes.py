@@ -89,3 +89,18 @@ def test_an_open_block_keeps_its_context_when_caches_are_cleared():
         with variable("inner"):
             assert dict(context.trace_context())["lifetimes"] == "inner"
         assert context.trace_context() is inside
+
+
+def test_tables_of_types_and_attributes_are_bounded(monkeypatch):
+    from bedrax.xla_backend.lowering import types
+
+    tables = ("_ranked", "_tensors", "_parsed", "_converted", "_scalars")
+    for name in tables:
+        monkeypatch.setattr(types, name, {})
+    monkeypatch.setattr(types, "_MOST", 4)
+    f32 = np.dtype(np.float32)
+    for n in range(10):
+        assert str(types.tensor_type((n,), f32)) == f"tensor<{n}xf32>"
+        assert str(types.parse(f"{n} : i64")) == f"{n} : i64" == str(types.attribute(n))
+        assert str(types.splat(n, f32, ())).startswith(f"dense<{n}.0")
+    assert all(0 < len(getattr(types, name)) <= 4 for name in tables)

@@ -195,10 +195,10 @@ class _Blocks:
         key = self.key, where.devices[0], trace_context()
         found = _compiled.get(key)
         if found is None:
+            if len(_compiled) > 1024 or len(_shapes) > 8192:
+                forget()
             if not self.first and _shapes.setdefault(key, self.shape) == self.shape:
                 return None  # there may be no call with another shape
-            if len(_compiled) > 1024:
-                forget()
             place, donated = Placement(where.devices, False), [False] * len(self.operands)
             found = _compiled[key] = compile_module.load(self.block, "jit_elements", place, donated, True, (), None)
         return found

@@ -66,6 +66,16 @@ _dtypes: dict[Any, np.dtype] = {}  # by spelling, and by element type
 _tensors: dict[tuple[Any, ...], Type] = {}
 _ranked: dict[tuple[Any, ...], Type] = {}
 
+_MOST = 8192  # entries of each table by shapes, texts or values
+
+
+def _kept(table: dict[Any, Any], key: Any, value: Any) -> Any:
+    """The value, which the table keeps; a full table is emptied first."""
+    if len(table) >= _MOST:
+        table.clear()
+    table[key] = value
+    return value
+
 
 def element_type(dtype: np.dtype) -> Type:
     """The MLIR type of one element."""
@@ -110,7 +120,7 @@ def ranked(sizes: Sequence[int], element: Type) -> Type:
     key = (*sizes, element)
     found = _ranked.get(key)
     if found is None:
-        found = _ranked[key] = _checked(sizes, element)
+        found = _kept(_ranked, key, _checked(sizes, element))
     return found
 
 
@@ -129,7 +139,7 @@ def tensor_type(shape: Sequence[Any], dtype: np.dtype) -> Type:
     found = _tensors.get(key)
     if found is None:
         sizes = [d if type(d) is int else int(d) if dims.is_constant_dim(d) else DYNAMIC for d in shape]
-        found = _tensors[key] = ranked(sizes, element_type(dtype))
+        found = _kept(_tensors, key, ranked(sizes, element_type(dtype)))
     return found
 
 
@@ -172,9 +182,7 @@ def type_of(x: Any) -> Type:
         if not isinstance(found, Type):
             raise NotImplementedError(f"values of type {x} are one MLIR value each here; their handler gave {found!r}")
         if type(x) is ShapedArray:  # the handler of another class may be replaced
-            if len(_aval_types) > 8192:  # an equal type may get a new token
-                _aval_types.clear()
-            _aval_types[x.token or x] = found
+            _kept(_aval_types, x.token or x, found)  # an equal type may get a new token
     return found
 
 
@@ -196,7 +204,7 @@ def parse(text: str) -> Attribute:
     found = _parsed.get(text)
     if found is None:
         mlir.load_dialects(text)
-        found = _parsed[text] = ir.Attribute.parse(text, context)
+        found = _kept(_parsed, text, ir.Attribute.parse(text, context))
     return found
 
 
@@ -232,7 +240,7 @@ def attribute(x: Any) -> Attribute:
         except TypeError:
             return _convert(x, kind)
         if found is None:
-            found = _converted[key] = _convert(x, kind)
+            found = _kept(_converted, key, _convert(x, kind))
         return found
     return _convert(x, kind)
 
@@ -337,10 +345,7 @@ def splat(value: Any, dtype: np.dtype, shape: tuple[int, ...]) -> Attribute:
     key = (exact(value[()] if type(value) is np.ndarray else value), dtype, shape)
     found = _scalars.get(key)
     if found is None:
-        found = dense(np.asarray(value).astype(dtype).reshape(1), shape)
-        if len(_scalars) > 4096:
-            _scalars.clear()
-        _scalars[key] = found
+        found = _kept(_scalars, key, dense(np.asarray(value).astype(dtype).reshape(1), shape))
     return found
 
 
