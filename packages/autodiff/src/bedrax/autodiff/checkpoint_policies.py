@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bedrax.lax.primitives.calls import name_p
+from bedrax.lax.primitives.contractions import dot_general_p
 
 if TYPE_CHECKING:
     from bedrax.core.avals import ShapedArray
@@ -116,7 +117,7 @@ def dots_saveable(prim: Primitive, *_: ShapedArray, **__: Any) -> bool:
       >>> jax.checkpoint_policies.checkpoint_dots is policy  # the older name
       True
     """
-    return prim.name in ("dot_general", "conv_general_dilated", "ragged_dot_general", "scaled_dot")
+    return prim.family in ("contractions", "convolution")
 
 
 def dots_with_no_batch_dims_saveable(prim: Primitive, *_: ShapedArray, **params: Any) -> bool:
@@ -135,7 +136,7 @@ def dots_with_no_batch_dims_saveable(prim: Primitive, *_: ShapedArray, **params:
       >>> jax.checkpoint_policies.checkpoint_dots_with_no_batch_dims is policy  # the older name
       True
     """
-    if prim.name != "dot_general":
+    if prim is not dot_general_p:
         return False
     (_, _), (lhs_batch, rhs_batch) = params["dimension_numbers"]
     return not lhs_batch and not rhs_batch

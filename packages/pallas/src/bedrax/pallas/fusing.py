@@ -17,6 +17,7 @@ from bedrax import lax, pytree
 from bedrax.core.avals import abstractify, struct_of
 from bedrax.core.passes import all_equations, called_program
 from bedrax.core.staging import make_jaxpr
+from bedrax.lax.primitives.shaping import broadcast_in_dim_p
 from bedrax.pallas.calls import is_spec
 from bedrax.pallas.specs import BlockSpec, no_block_spec
 
@@ -370,7 +371,7 @@ def _shape_of_all(what: str, f: Callable[..., Any], args: tuple, kwargs: dict) -
         if (
             eqn.primitive.family not in _ELEMENTWISE
             and called_program(eqn.primitive, eqn.params) is None
-            and not (eqn.primitive.name == "broadcast_in_dim" and scalar)
+            and not (eqn.primitive is broadcast_in_dim_p and scalar)
         ):
             wrong.append(eqn.primitive.name)
         shapes |= {v.aval.shape for v in eqn.outvars if v.aval.shape}

@@ -69,7 +69,7 @@ class Operation:
     """The argument of a sharding rule.
 
     Attributes:
-      name: the name of the primitive.
+      prim, name: the primitive, and its name.
       types, outs: types of operands and results.
       specs: per operand, an entry of a partition spec for each dimension.
       sizes: the sizes of the mesh axes.
@@ -78,6 +78,7 @@ class Operation:
     """
 
     def __init__(self, prim: Primitive, types: Any, outs: Any, sharding: Any) -> None:
+        self.prim: Primitive = prim
         self.name: str = prim.name
         self.types = types
         self.outs = outs
@@ -191,7 +192,7 @@ def _check_kept(op: Operation, outs: Sequence[AbstractValue]) -> None:
         after = _dimensions(found, axis)
         if before and not after:
             raise _forbid(op.name, axis, "has an operand that is split over it, and no result that is")
-        if op.name == reshard_p.name and after and before and before != after:
+        if op.prim is reshard_p and after and before and before != after:
             raise _forbid(op.name, axis, "moves it to another dimension")
 
 
@@ -273,19 +274,10 @@ def along_axis(op: Operation, *, axis: int | None = None, dimension: Any = None,
     return [op.joined(op.specs)] * len(op.outs)
 
 
-# The ranks of the elements of a batch, of operations whose operands are not all matrices.
-_RANKS: dict[str, tuple[int, ...]] = {
-    "householder_product": (2, 1),
-    "lu_pivots_to_permutation": (1,),
-    "ormqr": (2, 1, 2),
-    "tridiagonal_solve": (1, 1, 1, 2),
-}
-
-
-def matrices(op: Operation, **params: Any) -> Any:
-    """The last two axes are matrices, or the last one a vector; the axes before are a batch."""
+def matrices(op: Operation, ranks: Sequence[int] = (), **params: Any) -> Any:
+    """The last two axes are matrices; the axes before are a batch. `ranks`: those of operands that are not all matrices."""
     batches = []
-    for i, rank in enumerate(_RANKS.get(op.name, (2,) * len(op.types))):
+    for i, rank in enumerate(ranks or (2,) * len(op.types)):
         batch = len(op.types[i].shape) - rank
         op.unsplit(i, range(max(batch, 0), batch + rank), "which is one of the matrix")
         batches.append(op.specs[i][: max(batch, 0)])
@@ -373,15 +365,24 @@ sum_rules: Final = Column(
     otherwise_kind="by derivative",
 )
 
+# The files of the families, which `sum_rules` imports, fill these.
+
 # Primitives that select or move elements: they commute with the maximum and the minimum of parts.
 moving: set[Primitive] = set()
+
+# Primitives that commute with one of these two.
+extremes: dict[Primitive, UnreducedKind] = {}
+
+# In a sum with partial sums, a whole operand is probably a mistake. In other operations (a written element, padding), it
+# is the part of the first device.
+additions: set[Primitive] = set()
 
 
 def _axes_text(axes: Any) -> str:
     return ", ".join(map(repr, sorted(axes, key=str)))
 
 
-def _holders(op: Operation, params: dict[str, Any], prim: Primitive) -> tuple[int, ...] | str:
+def _holders(op: Operation, params: dict[str, Any]) -> tuple[int, ...] | str:
     """The operands that are linear together, and hold the partial sums of an operation; or `EACH`."""
     mine = [i for i, axes in enumerate(op.unreduced) if axes]
     over = frozenset().union(*op.unreduced)
@@ -391,10 +392,10 @@ def _holders(op: Operation, params: dict[str, Any], prim: Primitive) -> tuple[in
         raise op.error(
             f"the partial sums in the operands are of different kinds, {_axes_text(k.name for k in kinds)}", sum_first
         )
-    rule = sum_rules.find(prim)
+    rule = sum_rules.find(op.prim)
     (kind,) = kinds
-    same = prim.name in _SAME_KIND[kind]
-    if not same and (rule is None or (kind is not UnreducedKind.sum and prim not in moving)):
+    same = extremes.get(op.prim) is kind
+    if not same and (rule is None or (kind is not UnreducedKind.sum and op.prim not in moving)):
         raise op.error(
             f"an operand is partial ({kind.name}) over {_axes_text(over)}, and {op.name} of parts are not parts of its"
             " result",
@@ -414,7 +415,7 @@ def _holders(op: Operation, params: dict[str, Any], prim: Primitive) -> tuple[in
         )
         raise op.error(why, sum_first)
     for i in group:
-        if op.unreduced[i] != over and (op.unreduced[i] or op.name in _SUMS):
+        if op.unreduced[i] != over and (op.unreduced[i] or op.prim in additions):
             raise op.error(
                 f"operand {i} is not partial sums over {_axes_text(over - op.unreduced[i])}, and another operand is",
                 f"{sum_first}, or give each of them the same unreduced axes, with reshard(x, P(..., unreduced={{...}}))",
@@ -425,8 +426,8 @@ def _holders(op: Operation, params: dict[str, Any], prim: Primitive) -> tuple[in
 def whole_operands(prim: Primitive, types: Sequence[Any], outs: Sequence[Any], params: dict[str, Any]) -> Sequence[int]:
     """The operands that are given as a whole, and that are parts together with others."""
     op = Operation(prim, types, outs, next(t.split for t in types if getattr(t, "split", None) is not None))
-    group = _holders(op, params, prim)
-    if group == EACH or op.name in _SUMS or UnreducedKind.sum not in op.kinds:
+    group = _holders(op, params)
+    if group == EACH or prim in additions or UnreducedKind.sum not in op.kinds:
         return ()  # the maximum and the minimum of equal values are these
     return [i for i in group if not op.unreduced[i]]
 
@@ -452,18 +453,7 @@ def _manual_sums(x: Any) -> frozenset[Any]:
 tracing.operands_in_parts = operands_in_parts
 
 
-# In a sum with partial sums, a whole operand is probably a mistake. In other operations (a written element, padding), it
-# is the part of the first device.
-_SUMS = ("add", "sub", "add_any")
-
-_SAME_KIND = {
-    UnreducedKind.sum: (),
-    UnreducedKind.max: ("max", "reduce_max", "cummax"),
-    UnreducedKind.min: ("min", "reduce_min", "cummin"),
-}
-
-
-def _sums(op: Operation, prim: Primitive, params: dict[str, Any]) -> list[tuple[Any, Any, Any]]:
+def _sums(op: Operation, params: dict[str, Any]) -> list[tuple[Any, Any, Any]]:
     """Per result, the axes over which it is partial sums and over which it is a sum, and the kind.
 
     An operand without axes may meet one that is a sum over some: the result is one, too. Only its own cotangent is summed.
@@ -476,7 +466,7 @@ def _sums(op: Operation, prim: Primitive, params: dict[str, Any]) -> list[tuple[
     if not over and not reduced:
         return [_NOTHING] * len(op.outs)
     splitting = [frozenset(a for e in spec for a in axes_of(e)) for spec in op.specs]
-    if over and _holders(op, params, prim) == EACH:
+    if over and _holders(op, params) == EACH:
         return [(op.unreduced[i], op.reduced[i], op.kinds[i]) for i in range(len(op.outs))]
     for i, own in enumerate(splitting):
         if over & own:
@@ -514,7 +504,7 @@ def typed(prim: Primitive, types: Sequence[AbstractValue], params: dict[str, Any
             "Gather its operands with jax.sharding.reshard(x, P())",
         )
     found = rule(op, **params)
-    placed = [_with(op, a, spec, sums) for a, spec, sums in zip(outs, found, _sums(op, prim, params), strict=True)]
+    placed = [_with(op, a, spec, sums) for a, spec, sums in zip(outs, found, _sums(op, params), strict=True)]
     if _forbidden.value:
         _check_kept(op, placed)
     return placed if prim.multiple_results else placed[0]

@@ -1,7 +1,17 @@
-"""Partial sums of linear algebra: solutions and products are linear in the last operand."""
+"""The split of linear algebra with vectors, and its partial sums: solutions and products are linear in the last operand."""
+
+import functools
 
 from bedrax.lax.primitives import linalg as p
-from bedrax.parallel.explicit import sharding_rules, sum_rules
+from bedrax.parallel.explicit import matrices, sharding_rules, sum_rules
+
+for _prim, _ranks in (
+    (p.householder_product_p, (2, 1)),
+    (p.lu_pivots_to_permutation_p, (1,)),
+    (p.ormqr_p, (2, 1, 2)),
+    (p.tridiagonal_solve_p, (1, 1, 1, 2)),
+):
+    sharding_rules.add(_prim, functools.partial(matrices, ranks=_ranks))
 
 
 @sharding_rules.rule(p.triangular_solve_p)
