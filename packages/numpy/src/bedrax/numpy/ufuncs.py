@@ -1101,8 +1101,7 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     x, y, dtype = operators._as_numbers("fmod", x1, x2)
     if dtypes.is_integer(dtype):
         at_zero = lax.eq(y, _constant(y, 0))
-        rem = lax.rem(x, operators._select(at_zero, _constant(y, 1), y))
-        return rem
+        return lax.rem(x, operators._select(at_zero, _constant(y, 1), y))
     return lax.rem(x, y)
 
 

@@ -112,7 +112,6 @@ def _reduce_scatter(ctx, x, *, scatter_dimension, axis_name, axis_index_groups, 
 
 @lowering_rules.rule(p.all_to_all_p)
 def _all_to_all(ctx, x, *, split_axis, concat_axis, axis_name, axis_index_groups, tiled):
-    rank = x.type.rank
     if not tiled:  # a new axis holds the stacked pieces; the split axis is removed
         at = concat_axis if split_axis >= concat_axis else concat_axis + 1
         x = _with_axis(ctx, x, at)
@@ -142,7 +141,6 @@ def _all_to_all(ctx, x, *, split_axis, concat_axis, axis_name, axis_index_groups
         return out
     shape = list(out.type.shape)
     del shape[split]
-    assert len(shape) == rank
     return ctx.reshape(out, shape)
 
 
