@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from bedrax.core.ir import Eqn, Jaxpr, Literal
-from bedrax.core.tables import Use, programs
+from bedrax.core.tables import INDEX, Use, count, programs, wires
 
 
 class Cost(NamedTuple):
@@ -72,15 +72,23 @@ def combines(eqn: Eqn) -> bool:
 
 def _of_programs(eqn: Eqn, uses: Sequence[Use]) -> Cost:
     costs = [cost_of_program(use.program) for use in uses]
-    if eqn.primitive.name == "cond":
+    if _selects(eqn, uses):
         return max(costs, key=lambda cost: (cost.flops or 0, cost.moved))
     total = Cost(0, 0)
     for cost in costs:
         total += cost
-    length = eqn.params.get("length")
-    if any(use.carries for use in uses) and type(length) is not int:
+    rounds = next((use.rounds for use in uses if use.rounds is not None), None)
+    if any(use.carries for use in uses) and type(rounds) is not int:
         return total._replace(open=True)
-    return total.times(length) if type(length) is int else total
+    return total.times(rounds) if type(rounds) is int else total
+
+
+def _selects(eqn: Eqn, uses: Sequence[Use]) -> bool:
+    """Whether one of several programs runs, which an operand selects."""
+    if len(uses) < 2 or any(use.operands is None for use in uses):
+        return False
+    operands, _ = wires(list(uses), len(eqn.invars), len(eqn.outvars))
+    return count(operands, INDEX) > 0
 
 
 _MOVES = {"shaping", "indexing", "conversions", "markers", "placement", "references", "callbacks", "collectives"}
