@@ -21,11 +21,8 @@ from bedrax.core.avals import aval_of
 from bedrax.core.tracing import axis_size, pvary_p
 from bedrax.lax.axes import cut_axis, merge_axes, move_axis
 from bedrax.lax.primitives import collectives as p
+from bedrax.lax.primitives.collectives import names_of
 from bedrax.lax.tables import decompositions
-
-
-def _names(axis_name) -> tuple:
-    return axis_name if isinstance(axis_name, tuple) else (axis_name,)
 
 
 def _rows(x, order):
@@ -79,7 +76,7 @@ def _along_axis(*prims):
 
             @axis_rules.rule(prim)
             def whole(axis, args, dims, *, axis_name, axis_index_groups=None, **params):
-                names, along = _names(axis_name), rule
+                names, along = names_of(axis_name), rule
                 if axis_index_groups is not None:
                     along = lambda axis, args, dims, **params: _in_groups(
                         rule, axis, args, dims, axis_index_groups, params
@@ -149,7 +146,7 @@ for _prim in (p.all_gather_p, p.all_gather_invariant_p):
 
     @axis_rules.rule(_prim)
     def _all_gather(axis, args, dims, *, axis_name, axis_index_groups, prim=_prim, **params):
-        names = _names(axis_name)
+        names = names_of(axis_name)
         along = _gathered
         if axis_index_groups is not None:
             along = lambda axis, args, dims, **params: _in_groups(

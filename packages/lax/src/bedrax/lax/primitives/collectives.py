@@ -22,18 +22,19 @@ families_on_bases.add("collectives")
 _FAMILY = "collectives"
 
 
-def _names(axis_name) -> tuple:
+def names_of(axis_name: Any) -> tuple[Any, ...]:
+    """The names of axes that an argument or parameter ``axis_name`` stands for."""
     return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
 
 
 def _size(axis_name, groups=None) -> int:
     if groups is not None:
         return len(groups[0])
-    return math.prod(_axis_size(n) for n in _names(axis_name))
+    return math.prod(_axis_size(n) for n in names_of(axis_name))
 
 
 def _unbound(*args, **params):
-    names = _names(params.get("axes", params.get("axis_name")))
+    names = names_of(params.get("axes", params.get("axis_name")))
     for name in names:
         _axis_size(name)  # raises, naming the axis
     raise NotImplementedError(f"a collective over {names} was reached outside the transformation that maps these axes")
@@ -44,11 +45,11 @@ def _collective(name: str, shape_rule: Callable, named_by: str = "axis_name", eq
     prim = Primitive(name, _FAMILY)
     prim.abstract(shape_rule)
     prim.def_impl(_unbound)
-    named_axes.add(prim, lambda params: _names(params[named_by]))
+    named_axes.add(prim, lambda params: names_of(params[named_by]))
 
     @varying_rules.rule(prim)
     def varying(axes, params):
-        own = frozenset(_names(params[named_by])) & current.varying
+        own = frozenset(names_of(params[named_by])) & current.varying
         every = own.union(*axes)
         return every, every - own if equal and params.get("axis_index_groups") is None else every
 
@@ -145,7 +146,7 @@ def _combined(x: Any, axes: tuple[Any, ...], name: str) -> Any:
 
 
 # params: axis_name, perm (pairs: source, destination)
-ppermute_p: Final = _collective("ppermute", lambda aval, *, axis_name, perm: _same(aval, axes=_names(axis_name)))
+ppermute_p: Final = _collective("ppermute", lambda aval, *, axis_name, perm: _same(aval, axes=names_of(axis_name)))
 
 
 def _gathered(aval, *, all_gather_dimension, axis_name, axis_index_groups, axis_size, tiled):
@@ -231,7 +232,7 @@ def _groups(axis_index_groups, axis_name) -> tuple | None:
 
 
 def _check_names(axis_name) -> tuple:
-    names = _names(axis_name)
+    names = names_of(axis_name)
     for n in names:
         if isinstance(n, int) and not isinstance(n, bool):
             raise NotImplementedError(f"no collectives over positional axes ({n}): reduce the array instead")
@@ -329,7 +330,7 @@ def pmean(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | Non
       Array([-1.,  1.,  0.], dtype=float32)
     """
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
-    n = _size(_names(axis_name), _groups(axis_index_groups, axis_name))
+    n = _size(names_of(axis_name), _groups(axis_index_groups, axis_name))
 
     def divide(leaf):
         dtype = dtypes.to_inexact_dtype(aval_of(leaf).dtype)
@@ -489,7 +490,7 @@ def all_gather(
         raise ValueError(f"all_gather: to is one of {', '.join(prims)}, got {to!r}; see `pcast`")
     groups = _groups(axis_index_groups, axis_name)
     size = _size(axis_name, groups)
-    prim = prims[to if current.varying.issuperset(_names(axis_name)) else "varying"]
+    prim = prims[to if current.varying.issuperset(names_of(axis_name)) else "varying"]
 
     def gather(leaf):
         rank = len(aval_of(leaf).shape) + (not tiled)
@@ -501,7 +502,7 @@ def all_gather(
             axis_size=size,
             tiled=tiled,
         )
-        own = frozenset(_names(axis_name)) & current.varying
+        own = frozenset(names_of(axis_name)) & current.varying
         return cast(out, own, "reduced") if to == "reduced" and groups is None else out
 
     return pytree.tree_map(gather, x)
@@ -546,7 +547,7 @@ def psum_scatter(
         if aval_of(leaf).dtype == np.bool_:
             leaf = lax.convert_element_type(leaf, dtypes.default_int_dtype())
         return reduce_scatter_p.bind(
-            _combined(leaf, _names(axis_name), "psum_scatter"),
+            _combined(leaf, names_of(axis_name), "psum_scatter"),
             scatter_dimension=_place("psum_scatter: scatter_dimension", scatter_dimension, len(aval_of(leaf).shape)),
             axis_name=axis_name,
             axis_index_groups=groups,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.lax.primitives import collectives as p
+from bedrax.lax.primitives.collectives import names_of
 from bedrax.xla_backend.tables import lowering_rules
 
 
@@ -15,10 +16,6 @@ def _manual(ctx):
             f"'{ctx.prim}' is outside of the shard_map, pmap or vmap that maps its axis; call the function under it"
         )
     return found
-
-
-def _names(axis_name) -> tuple:
-    return axis_name if isinstance(axis_name, tuple) else (axis_name,)
 
 
 def _exchange(ctx, op: str, x, names, groups, result=None, regions=(), **attributes):
@@ -58,7 +55,7 @@ _reduction("stablehlo.minimum", p.pmin_p)
 
 @lowering_rules.rule(p.ppermute_p)
 def _ppermute(ctx, x, *, axis_name, perm):
-    rows = _manual(ctx).groups(_names(axis_name))
+    rows = _manual(ctx).groups(names_of(axis_name))
     pairs = np.array([(row[s], row[d]) for row in rows for s, d in perm], np.int64).reshape(-1, 2)
     return ctx.emit(
         "stablehlo.collective_permute", (x,), x.type, source_target_pairs=pairs, channel_handle=_channel(ctx)
@@ -83,7 +80,7 @@ def _all_gather(ctx, x, *, all_gather_dimension, axis_name, axis_index_groups, a
         ctx,
         "stablehlo.all_gather",
         x,
-        _names(axis_name),
+        names_of(axis_name),
         axis_index_groups,
         result,
         all_gather_dim=all_gather_dimension,
@@ -101,7 +98,7 @@ def _reduce_scatter(ctx, x, *, scatter_dimension, axis_name, axis_index_groups, 
         ctx,
         "stablehlo.reduce_scatter",
         x,
-        _names(axis_name),
+        names_of(axis_name),
         axis_index_groups,
         ctx.tensor_type(tuple(shape), ctx.dtype(x)),
         (region,),
@@ -121,7 +118,7 @@ def _all_to_all(ctx, x, *, split_axis, concat_axis, axis_name, axis_index_groups
     size = (
         len(axis_index_groups[0])
         if axis_index_groups
-        else int(np.prod([_manual(ctx).mesh.shape[n] for n in _names(axis_name)]))
+        else int(np.prod([_manual(ctx).mesh.shape[n] for n in names_of(axis_name)]))
     )
     shape = list(x.type.shape)
     shape[split] //= size
@@ -130,7 +127,7 @@ def _all_to_all(ctx, x, *, split_axis, concat_axis, axis_name, axis_index_groups
         ctx,
         "stablehlo.all_to_all",
         x,
-        _names(axis_name),
+        names_of(axis_name),
         axis_index_groups,
         [ctx.tensor_type(tuple(shape), ctx.dtype(x))],
         split_dimension=split,
