@@ -195,5 +195,79 @@ def test_compiled_programs_have_values_of_a_library_inside():
         np.testing.assert_allclose(found, wrapped)
     np.testing.assert_allclose(jax.jit(jax.grad(lambda x: (whole(x) ** 2).sum()))(x), 2 * wrapped)
     np.testing.assert_allclose(jax.grad(lambda a: (jax.jit(Read())(a) ** 2).sum())(angle), 2 * wrapped)
-    with pytest.raises(NotImplementedError, match="takes or returns values of libraries' types"):
-        jax.jit(Read()).lower(angle)
+    np.testing.assert_allclose(jax.jit(Read()).lower(angle).compile()(angle), wrapped)
+    with pytest.raises(NotImplementedError, match="a value of a library's type"):
+        export.export(jax.jit(Read()))(angle)
+
+
+def test_lowered_programs_take_and_return_values_of_a_library():
+    from jax.experimental import serialize_executable
+
+    class Scaled:
+        def __init__(self, numbers, scale):
+            self.numbers, self.scale = numbers, scale
+
+    class ScaledType(hijax.HiType):
+        def __init__(self, size):
+            self.size = size
+
+        __eq__ = lambda self, other: isinstance(other, ScaledType) and self.size == other.size
+        __hash__ = lambda self: hash(self.size)
+        __repr__ = str_short = lambda self, *_: f"scaled[{self.size}]"
+        lo_ty = lambda self: [jax.core.ShapedArray((self.size,), np.dtype(np.int8)), jax.typeof(np.float32(1))]
+        lower_val = lambda self, x: [x.numbers, x.scale]
+        raise_val = lambda self, numbers, scale: Scaled(numbers, scale)
+
+    hijax.register_hitype(Scaled, lambda x: ScaledType(len(x.numbers)))
+
+    class Make(hijax.HiPrim):
+        def __init__(self, aval):
+            self.in_avals, self.out_aval, self.params = (aval,), ScaledType(*aval.shape), {}
+            super().__init__()
+
+        expand = lambda self, x: Scaled((x / x.max() * 100).astype(np.int8), x.max() / 100)
+
+    class Value(hijax.HiPrim):
+        def __init__(self, aval):
+            self.in_avals, self.out_aval, self.params = (aval,), jax.core.ShapedArray((aval.size,), X.dtype), {}
+            super().__init__()
+
+        expand = lambda self, x: x.numbers.astype(np.float32) * x.scale
+
+    def double(y, x, ref):
+        ref[...] += 1
+        x = Value(jax.typeof(x))(x)
+        return {"a": jnp.sum(y), "b": Make(jax.typeof(x))(2 * x), "c": x}
+
+    x = Scaled(jnp.array([25, 50, 100], np.int8), jnp.float32(0.5))
+    numbers, y, ref = np.float32([25, 50, 100]), np.ones(2, np.float32), jax.new_ref(jnp.zeros(3))
+    given = y, x, ref
+    jitted = jax.jit(double, donate_argnums=1)
+    traced = jitted.trace(*given)
+    assert traced.out_info["b"] == jax.eval_shape(double, y, ScaledType(3), ref)["b"] == ScaledType(3)
+    lowered = traced.lower()
+    text = lowered.as_text()
+    assert lowered.in_avals[0][1] == ScaledType(3) and lowered.args_info[0][1].donated
+    assert text == jitted.lower(y, ScaledType(3), ref).as_text()  # the type in place of a value
+    assert "tensor<3xi8> {tf.aliasing_output = 1" in text
+    assert text.count("result['b']") == 2 and text.count("result['c']") == 1 and "reference[2]" in text
+    compiled = lowered.compile()
+    ((of_y, of_x, of_ref), _), of_results = compiled.input_shardings, compiled.output_shardings
+    assert of_x == [of_y, of_ref] and of_results == {"a": of_y, "b": [of_y, of_y], "c": of_y}
+    assert [f.layout.major_to_minor for f in compiled.output_formats["b"]] == [(0,), ()]
+    for k in (1, 2):
+        out = compiled(y, Scaled(x.numbers + 0, x.scale + 0), ref)
+        assert out["a"] == 2 and type(out["b"]) is Scaled
+        np.testing.assert_allclose(out["c"], numbers / 2)
+        np.testing.assert_allclose(out["b"].numbers * out["b"].scale, numbers)
+        np.testing.assert_array_equal(ref[...], [k, k, k])
+    with pytest.raises(TypeError, match=r"'x': expected scaled\[3\], got scaled\[2\]"):
+        compiled(y, Scaled(jnp.zeros(2, np.int8), jnp.float32(1)), ref)
+    with pytest.raises(TypeError, match=r"'x': expected scaled\[3\], got float32\[3\]"):
+        compiled(y, jnp.ones(3), ref)
+    with pytest.raises(TypeError, match="is the type of an array and has no value"):
+        compiled(y, ScaledType(3), ref)
+    read = jax.jit(lambda x: Value(jax.typeof(x))(x))
+    with pytest.raises(ValueError, match="values of libraries' types, which bytes cannot hold"):
+        serialize_executable.serialize(read.lower(x).compile())
+    assert "tensor<3xi8>" in read.trace(x).lower(lowering_platforms=("cpu", "cuda")).as_text()

@@ -613,7 +613,8 @@ def struct_of(aval: Any) -> Any:
 
 
 def abstractify(x: Any) -> AbstractValue:
-    """Return `aval_of(x)`. `x` may also be an object with a shape and a dtype, which has 32 bits without x64."""
+    """Return `aval_of(x)`. `x` may also be an object with a shape and a dtype, which has 32 bits without x64, or a type
+    of a library that arrays represent."""
     if isinstance(x, ShapeDtypeStruct):
         dtype = dtypes.canonicalize_dtype(x.dtype, allow_extended_dtype=True)
         return (x if dtype == x.dtype else x.update(dtype=dtype)).aval
@@ -623,6 +624,8 @@ def abstractify(x: Any) -> AbstractValue:
         if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, np.ndarray | np.generic):
             dtype = dtypes.canonicalize_dtype(x.dtype, allow_extended_dtype=True)
             return ShapedArray(dims.canonical_shape(x.shape), dtype, getattr(x, "weak_type", False))
+        if isinstance(x, AbstractValue) and x.represented:
+            return x
         raise
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from bedrax.core.arrays_of_values import arrays_of, low_types, values_of
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.facts import cached
 from bedrax.core.holders import Body, Held, held, of_uses, roles
@@ -30,26 +31,6 @@ def holds(program: Jaxpr) -> bool:
         if any(map(holds, inner)) or (not inner and eqn.primitive in represent_rules):
             return True
     return any(v.aval.represented for eqn in program.eqns for v in eqn.outvars)
-
-
-def arrays_of(types: Sequence[AbstractValue], values: Sequence[Any]) -> list[Any]:
-    """The arrays that represent values."""
-    return [x for aval, value in zip(types, values, strict=True) for x in aval.lower_val(value)]
-
-
-def values_of(types: Sequence[AbstractValue], arrays: Sequence[Any]) -> list[Any]:
-    """The values that arrays represent."""
-    rest = iter(arrays)
-    return [aval.raise_val(*[next(rest) for _ in aval.lo_ty()]) for aval in types]
-
-
-def low_types(types: Sequence[AbstractValue]) -> list[AbstractValue]:
-    """The types of the arrays that represent values. Those of a library's type vary over all mapped axes."""
-    return [
-        low.update(vma=low.vma | aval.vma) if aval.represented and low.is_array else low
-        for aval in types
-        for low in aval.lo_ty()
-    ]
 
 
 class RepresentingTrace(StagingTrace):

@@ -17,6 +17,7 @@ from bedrax.batching.tables import AxisData, to_front
 from bedrax.batching.trace import batch_flat
 from bedrax.core import executors, tracing
 from bedrax.core.array import Array
+from bedrax.core.arrays_of_values import arrays_of, values_of
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.dead_code import dce_for, dead_code_rules, kept
 from bedrax.core.facts import cached
@@ -203,8 +204,8 @@ def _on_arrays(*values, jaxpr, in_specs, out_specs, **params):
     with inside(params):
         program = represented.on_arrays(jaxpr)
     specs = {"in_specs": specs_of_arrays(in_specs), "out_specs": specs_of_arrays(out_specs)}
-    arrays = represented.arrays_of(jaxpr.in_avals, values)
-    return represented.values_of(jaxpr.out_avals, shard_map_p.bind(*arrays, jaxpr=program, **specs, **params))
+    arrays = arrays_of(jaxpr.in_avals, values)
+    return values_of(jaxpr.out_avals, shard_map_p.bind(*arrays, jaxpr=program, **specs, **params))
 
 
 def specs_of_arrays(specs: Sequence[Any]) -> tuple[PartitionSpec, ...]:

@@ -104,7 +104,8 @@ def serialize(compiled: stages.Compiled) -> tuple[bytes, Any, Any]:
       load only trusted bytes. They hold the version of jaxlib that wrote them, and only that version loads them.
 
     Raises:
-      ValueError: the program calls Python, and a Python function cannot be serialized; or it takes a reference.
+      ValueError: the program calls Python, and a Python function cannot be serialized; or it takes a reference, or takes or
+        returns a value of a library's type.
 
     Examples:
 
@@ -126,6 +127,11 @@ def serialize(compiled: stages.Compiled) -> tuple[bytes, Any, Any]:
     if any(aval.mutable for aval in jaxpr.in_avals):
         raise ValueError(
             f"{loaded.name} takes a reference, which bytes cannot hold; compile a function that takes and returns its value"
+        )
+    if any(aval.represented for aval in (*jaxpr.in_avals, *jaxpr.out_avals)):
+        raise ValueError(
+            f"{loaded.name} takes or returns values of libraries' types, which bytes cannot hold; compile a function that"
+            " takes and returns arrays"
         )
     saved = _Saved(
         bytes(loaded.as_bytes()),
@@ -185,7 +191,11 @@ def deserialize_and_load(
     executable = client.deserialize_executable(saved.executable, runtime.DeviceList(where.devices), options)
     function = SimpleNamespace(name=saved.name.removeprefix("jit_"), fun=lambda *args, **kwargs: None)
     call = SimpleNamespace(
-        jaxpr=jaxpr, in_tree=in_tree, out_tree=out_tree, params={"donated_invars": saved.donated}, args=[]
+        jaxpr=jaxpr,
+        in_tree=in_tree,
+        out_tree=out_tree,
+        params={"name": function.name, "donated_invars": saved.donated},
+        args=[],
     )
     traced = stages.Traced(function, call, NOTHING_REQUESTED)
     code = saved.executable

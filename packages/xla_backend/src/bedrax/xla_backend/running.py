@@ -8,6 +8,7 @@ from typing import Any
 
 from bedrax import pytree
 from bedrax.core import config, errors, objects, retracing, tracing
+from bedrax.core.arrays_of_values import arrays_of, spread, values_of
 from bedrax.core.avals import aval_of
 from bedrax.core.codes import coded
 from bedrax.core.context import trace_context
@@ -199,7 +200,7 @@ def first_run(
         from bedrax.core import represented  # only programs with values of libraries' types need it
 
         if represented.holds(jaxpr):
-            return _run_on_arrays(represented, jaxpr, args, params, tree, requested, names, alone)
+            return _run_on_arrays(jaxpr, args, params, tree, requested, names, alone)
     if crosses_processes(jaxpr):  # its programs run between the operations that take and return parts of arrays
         if requested != NOTHING_REQUESTED:
             raise NotImplementedError(
@@ -220,21 +221,28 @@ def first_run(
     return out, program.fastpath(tree, out, alone)
 
 
-def _run_on_arrays(represented, jaxpr, args, params, tree, requested, names, alone) -> tuple[Any, Any]:
+def _run_on_arrays(jaxpr, args, params, tree, requested, names, alone) -> tuple[Any, Any]:
     """`first_run` of a program with values of libraries' types."""
     ins, outs = jaxpr.in_avals, jaxpr.out_avals
-    program = represented.on_arrays(jaxpr)
+    program, params, requested = on_arrays(jaxpr, params, requested)
     if not any(aval.represented for aval in (*ins, *outs)):
-        return first_run(program, args, {**params, "jaxpr": program}, tree, requested, names, alone)
+        return first_run(program, args, params, tree, requested, names, alone)
+    arrays = arrays_of(ins, args)
+    found, _ = first_run(program, arrays, params, tree_of_list(len(program.outvars)), requested, alone=alone)
+    return pytree.tree_unflatten(tree, values_of(outs, found)), None
+
+
+def on_arrays(jaxpr: Jaxpr, params: dict[str, Any], requested: Requested) -> tuple[Jaxpr, dict[str, Any], Requested]:
+    """The program on the arrays that represent values of libraries' types, with the parameters of `jit` and the places."""
+    from bedrax.core import represented  # only programs with values of libraries' types need it
+
+    program, ins, outs = represented.on_arrays(jaxpr), jaxpr.in_avals, jaxpr.out_avals
     requested = requested._replace(
         arguments=_places_of_arrays(requested.arguments, ins, params["name"]),
         results=_places_of_arrays(requested.results, outs, params["name"]),
     )
-    donated = [d for aval, d in zip(ins, params["donated_invars"], strict=True) for _ in aval.lo_ty()]
-    params = {**params, "jaxpr": program, "donated_invars": tuple(donated)}
-    arrays = represented.arrays_of(ins, args)
-    found, _ = first_run(program, arrays, params, tree_of_list(len(program.outvars)), requested, alone=alone)
-    return pytree.tree_unflatten(tree, represented.values_of(outs, found)), None
+    donated = tuple(spread(ins, params["donated_invars"]))
+    return program, {**params, "jaxpr": program, "donated_invars": donated}, requested
 
 
 def _places_of_arrays(places: Sequence[Any] | None, types: Sequence[Any], name: str) -> tuple[Any, ...] | None:
@@ -247,7 +255,7 @@ def _places_of_arrays(places: Sequence[Any] | None, types: Sequence[Any], name: 
                 f"jit({name}) has a place for a value of type {aval}, which is a library's; give only arrays a place in"
                 " in_shardings and out_shardings"
             )
-    return tuple([place for aval, place in zip(types, places, strict=True) for _ in aval.lo_ty()])
+    return tuple(spread(types, places))
 
 
 def refuse_tracers(args: Sequence[Any]) -> None:

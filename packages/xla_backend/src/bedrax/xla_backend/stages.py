@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import avals, effects, ir, objects, offers, staging
+from bedrax.core import arrays_of_values, avals, effects, ir, objects, offers, staging
 from bedrax.core.array import Array
 from bedrax.core.ir import Jaxpr
 from bedrax.core.jitting import TracedCall
@@ -112,11 +112,6 @@ def trace(jitted: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     return Traced(jitted, call._replace(params=running.to_run(call)), running.requested_of(jitted, call))
 
 
-def _values(args: Sequence[Any]) -> list[Any]:
-    """The arguments, with the values of references, which have a place."""
-    return [x[...] if isinstance(x, Mutable) else x for x in args]
-
-
 class Traced(Stage):
     """A traced call of a jitted function.
 
@@ -147,10 +142,25 @@ class Traced(Stage):
             self._pure, self._written = references[0].pure(self.jaxpr)
             if requested.results is not None:
                 self._requested = requested._replace(results=(*requested.results, *[None] * len(self._written)))
+        self._ins, self._outs = self._pure.in_avals, self._pure.out_avals  # types of values: arrays may represent them
+        self._params, self._places = call.params, self._requested
         if objects.kinds:
-            from bedrax.core import represented  # only programs with values of libraries' types need it
+            self._pure, self._params, self._places = running.on_arrays(self._pure, self._params, self._places)
 
-            self._pure = represented.on_arrays(self._pure)
+    def _arrays(self, args: Sequence[Any]) -> list[Any]:
+        """The arguments of `_pure`: the values of references, and the arrays of values of libraries' types."""
+        values = [x[...] if isinstance(x, Mutable) else x for x in args]
+        return arrays_of_values.arrays_of(self._ins, values) if objects.kinds else values
+
+    def _of_arguments(self, facts: Sequence[Any]) -> Any:
+        """The pytree of the arguments, of one fact per argument of `_pure`. A value of a library's type has a list."""
+        facts = arrays_of_values.gathered(self._ins, facts) if objects.kinds else facts
+        return pytree.tree_unflatten(self._call.in_tree, facts)
+
+    def _of_results(self, facts: Sequence[Any]) -> Any:
+        """The same of the results. Those of written references are last in `_pure`, and left out."""
+        facts = arrays_of_values.gathered(self._outs, facts) if objects.kinds else facts
+        return pytree.tree_unflatten(self.out_tree, facts[: self.out_tree.num_leaves])
 
     @property
     def lojax(self) -> Any:
@@ -208,17 +218,13 @@ class Traced(Stage):
         Raises:
           ValueError: shardings are over an `AbstractMesh` only, and there are no `lowering_platforms`.
         """
-        call, params = self._call, self._call.params
-        if any(a.represented for a in (*self.jaxpr.in_avals, *self.jaxpr.out_avals)):
-            raise NotImplementedError(
-                f"{self.fun_name} takes or returns values of libraries' types, which a compiled function does not convert;"
-                " call the function of jit, or lower a function of the arrays that represent these values"
-            )
+        params = self._params
         requested = [p for name in lowering_platforms or () for p in platforms.members(name)[:1]]
         names = [*running.result_names(self.out_tree), *(f"reference[{i}]" for i in self._written)]
+        names = arrays_of_values.spread(self._outs, names) if objects.kinds else names
         where = None
         try:
-            where = placement.choose_placement(self._pure, _values(call.args), self._requested)
+            where = placement.choose_placement(self._pure, self._arrays(self._call.args), self._places)
         except placement.WithoutDevices:
             if not requested:
                 raise
@@ -241,8 +247,8 @@ class Traced(Stage):
         """The module for platforms and a number of devices, which need not be available."""
         from bedrax.xla_backend.lowering import modules  # MLIR is loaded by the first program
 
-        jaxpr, params = self._pure, self._call.params
-        _, arguments, results = placement.claims(jaxpr, _values(self._call.args), self._requested)
+        jaxpr, params = self._pure, self._params
+        _, arguments, results = placement.claims(jaxpr, self._arrays(self._call.args), self._places)
         count = placement.device_count(jaxpr, placement.Requested(arguments, results))
         used = [True] * len(jaxpr.invars) if params["keep_unused"] else compile_module.kept_arguments(jaxpr)
         kept = modules.solvable_arguments(jaxpr, used)
@@ -391,22 +397,27 @@ class Compiled(Stage):
                 + "\n".join(wrong)
                 + "\nConvert them, or lower and compile for these types; the option jax_enable_x64 has to be the same."
             )
-        values = [x[...] if a.mutable else x for x, a in zip(leaves, wanted, strict=True)]  # the values of references
-        self._check_places(values)
-        outs = running.run_loaded(self._loaded, self._traced._pure, values)
+        arrays = self._traced._arrays(leaves)
+        self._check_places(arrays)
+        outs = running.run_loaded(self._loaded, self._traced._pure, arrays)
+        if objects.kinds:
+            outs = arrays_of_values.values_of(self._traced._outs, outs)
         count = self.out_tree.num_leaves
         for i, last in zip(self._traced._written, outs[count:], strict=True):
             leaves[i][...] = last
         out = pytree.tree_unflatten(self.out_tree, outs[:count])
-        return out, None if any(a.mutable for a in wanted) else self._loaded.fastpath(self.out_tree, out, alone)
+        opened = any(a.mutable or a.represented for a in (*wanted, *self._traced.jaxpr.out_avals))
+        return out, None if opened else self._loaded.fastpath(self.out_tree, out, alone)
 
-    def _check_places(self, values: list) -> None:
+    def _check_places(self, arrays: list) -> None:
         """Raise for committed arguments in other places: no argument is moved implicitly."""
         for i, wanted in zip(self._loaded.kept_positions, self._loaded.in_shardings, strict=True):
-            have = placement.committed_sharding(values[i])
-            if have is not None and not have.is_equivalent_to(wanted, values[i].ndim):
+            have = placement.committed_sharding(arrays[i])
+            if have is not None and not have.is_equivalent_to(wanted, arrays[i].ndim):
+                ins = self._traced._ins
+                position = arrays_of_values.spread(ins, range(len(ins)))[i]
                 raise ValueError(
-                    f"argument {self._argument_name(i)} of a compiled program is placed by {have}, and the program was"
+                    f"argument {self._argument_name(position)} of a compiled program is placed by {have}, and the program was"
                     f" compiled for {wanted}: move it first, with device_put"
                 )
 
@@ -438,21 +449,20 @@ class Compiled(Stage):
 
     @property
     def input_shardings(self) -> Any:
-        """The shardings of arguments, as ``(args, kwargs)``; None for those that the program does not use."""
+        """The shardings of arguments, as ``(args, kwargs)``; None for those that the program does not use.
+
+        A value of a library's type has a list: those of the arrays that represent it.
+        """
         loaded = self._loaded
         found: list[Any] = [None] * len(loaded.kept)
         for i, s in zip(loaded.kept_positions, loaded.in_shardings):
             found[i] = s
-        return pytree.tree_unflatten(self._traced._call.in_tree, found)
+        return self._traced._of_arguments(found)
 
     @property
     def output_shardings(self) -> Any:
-        """The shardings of results, like the result's pytree."""
-        return self._of_results(self._loaded.out_shardings)
-
-    def _of_results(self, values: Sequence[Any]) -> Any:
-        """The pytree of the result, of one value per result of the program: those of written references are last."""
-        return pytree.tree_unflatten(self.out_tree, values[: self.out_tree.num_leaves])
+        """The shardings of results, like the result's pytree. Values of libraries' types have lists."""
+        return self._traced._of_results(self._loaded.out_shardings)
 
     @property
     def input_formats(self) -> Any:
@@ -466,8 +476,9 @@ class Compiled(Stage):
     @property
     def output_formats(self) -> Any:
         """`output_shardings` with the layouts of the results."""
+        shardings = self.output_shardings
         layouts = self._loaded.executable.get_output_layouts()
-        return self._formats(self.output_shardings, layouts[: self.out_tree.num_leaves])
+        return self._formats(shardings, layouts[: len(pytree.tree_leaves(shardings, is_leaf=lambda s: s is None))])
 
     @staticmethod
     def _formats(shardings, layouts) -> Any:
@@ -481,6 +492,8 @@ class Compiled(Stage):
 
 def _taken(aval: Any) -> tuple[Any, ...]:
     """The part of the type of an argument that a compiled program depends on. A token has no shape."""
+    if aval.represented:
+        return (aval,)
     return aval.mutable, getattr(aval, "shape", None), getattr(aval, "dtype", None)
 
 
