@@ -229,6 +229,14 @@ CASES = [  # what is wrong, the call, the words
         ["argument 0 (x)", "in_shardings", "[0, 1, 2, 3]", "device_put"],
     ),
     *[
+        (f"in_shardings{name}, another order of the devices", call, ["'x'" if name else "(x)", *orders, "device_put"])
+        for orders in [["over CPU device ids [0, 1, 2, 3, 4, 5, 6, 7]", "over CPU device ids [7, 6, 5, 4, 3, 2, 1, 0]"]]
+        for name, call in {
+            "": lambda: jax.jit(double, in_shardings=NamedSharding(backward, P("x")))(over(mesh)),
+            " of a compiled program": lambda: compiled(over(backward)),
+        }.items()
+    ],
+    *[
         (
             f"in_shardings of a committed argument: {name}",
             call,

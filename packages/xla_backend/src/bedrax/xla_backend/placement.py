@@ -855,8 +855,9 @@ def _check_placed(x: Any, place: Any, who: Callable[[], str]) -> None:
             " device_put, or leave its in_shardings out"
         )
     if wanted is not None and not have.is_equivalent_to(place.settled(have), len(aval.shape)):
+        found, asked = texts_of_places(have, place)
         raise ValueError(
-            f"{who()} is placed by {have}, its in_shardings say {place}; put it there with device_put(x, sharding), or"
+            f"{who()} is placed by {found}, its in_shardings say {asked}; put it there with device_put(x, sharding), or"
             " leave its in_shardings out"
         )
     if layout is not None and type(x) is ArrayImpl:
@@ -1017,6 +1018,13 @@ def _disagreement(one: Claim, other: Claim) -> Exception:
 def _different_devices(what: str) -> Exception:
     # Keras quotes these words in its warning about such programs.
     return ValueError(coded("BX-DEVICES-DIFFER", f"Received incompatible devices for jitted computation: {what}"))
+
+
+def texts_of_places(*places: Any) -> list[str]:
+    """Two shardings in an error about their difference, which may be the order of the devices."""
+    if len({place.assignment for place in places}) == 1:
+        return [str(place) for place in places]
+    return [f"{place} over {_names(place.assignment)}" for place in places]
 
 
 def _names(devices) -> str:
