@@ -404,6 +404,25 @@ def test_a_batch_is_whole_where_a_collective_needs_it(check_vma):
         np.testing.assert_allclose(vmap(f, axis_name="batch", spmd_axis_name="y")(batch), want)
 
 
+@pytest.mark.parametrize("check_vma", [True, False])
+def test_gradients_of_a_batch_over_an_axis_of_no_spec(check_vma):
+    batch = np.stack([A, 3 * A])
+    total = lambda f: lambda a: lax.reduce_sum(over(f, P("x"), P("x"), check_vma=check_vma)(a), (0, 1))
+    for f in (lax.sin, lambda a: lax.psum(lax.sin(a), "x")):
+        gradients = vmap(grad(total(f)), spmd_axis_name="y")
+        np.testing.assert_allclose(gradients(batch), np.stack([grad(total(f))(a) for a in batch]), rtol=1e-5)
+    equations = make_jaxpr(grad(total(lax.sin)))(A).eqns
+    specs = [e.params["in_specs"] for e in equations if "in_specs" in e.params]
+    assert specs and "y" not in str(specs)  # residuals are not kept once for each device along "y"
+
+
+def test_residuals_that_differ_along_an_axis_of_no_spec():
+    scaled = lambda a: lax.mul(a, lax.convert_element_type(lax.add(lax.axis_index("y"), np.int32(1)), A.dtype))
+    for check_vma in (True, False):
+        f = over(lambda a: lax.psum(lax.sin(scaled(a)), "y"), P("x"), P("x"), check_vma=check_vma)
+        np.testing.assert_allclose(grad(lambda a, f=f: lax.reduce_sum(f(a), (0, 1)))(A), np.cos(A) + 2 * np.cos(2 * A))
+
+
 def test_names_of_axes_of_any_kind():  # which Python does not compare
     class Name(enum.Enum):
         ROWS = 1

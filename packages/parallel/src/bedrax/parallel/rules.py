@@ -101,10 +101,22 @@ def varying_results(program: Jaxpr, specs: tuple[PartitionSpec, ...]) -> Jaxpr:
 # ---- programs in two parts
 
 
+def _axes_in_use(params: dict) -> tuple[str, ...]:
+    """The mapped axes over which a value inside may vary, if types do not say it.
+
+    Values are equal along an axis that is in no spec of an argument and in no collective. So `vmap` can spread a batch over
+    it (`spmd_axis_name`). A program with effects may read other values on each device.
+    """
+    if params["jaxpr"].effects:
+        return tuple(params["manual"])
+    used = passes.axes_of(params["jaxpr"]).union(*map(_named, params["in_specs"]))
+    return tuple(n for n in params["manual"] if n in used)
+
+
 def _residual_axes(aval, params: dict) -> tuple[str, ...]:
     """The mapped axes over which a value inside may vary, or is partial sums or a sum."""
     if not params["check_vma"]:
-        return tuple(params["manual"])
+        return _axes_in_use(params)
     return tuple(n for n in params["manual"] if n in varying_axes(aval) | _sums_in(aval))
 
 
