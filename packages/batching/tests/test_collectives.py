@@ -31,12 +31,31 @@ def test_sum_of_something_unmapped():
     assert vmap(lambda v: lax.full_like(v, lax.axis_size("i")), axis_name="i")(X).shape == X.shape
 
 
-@pytest.mark.parametrize("collective, reduce", [(lax.psum, np.sum), (lax.pmax, np.max)])
-def test_groups(collective, reduce):
+@pytest.mark.parametrize("groups", [GROUPS, [[3, 0, 2], [1]], [[1], [], [2, 0], [3]]])
+@pytest.mark.parametrize("collective, reduce", [(lax.psum, np.sum), (lax.pmean, np.mean), (lax.pmax, np.max)])
+def test_groups(collective, reduce, groups):
     want = np.empty_like(X)
-    for group in GROUPS:
+    for group in filter(None, groups):
         want[group] = reduce(X[group], axis=0)
-    np.testing.assert_allclose(over(lambda v: collective(v, "i", axis_index_groups=GROUPS), X), want, rtol=1e-6)
+    np.testing.assert_allclose(over(lambda v: collective(v, "i", axis_index_groups=groups), X), want, rtol=1e-6)
+
+
+def test_members_of_groups_are_counted():
+    groups = [[3, 0, 2], [1]]
+    for one in (1, True, np.float32(1), np.int8(1)):
+        np.testing.assert_array_equal(
+            over(lambda v, one=one: lax.psum(one, "i", axis_index_groups=groups), X), [3, 1, 3, 3]
+        )
+
+
+@pytest.mark.parametrize(
+    "collective", [lax.all_gather, lax.psum_scatter, lambda *args, **groups: lax.all_to_all(*args, 0, 0, **groups)]
+)
+def test_groups_of_several_lengths_are_refused_by_name(collective):
+    with pytest.raises(ValueError, match=r"must have one length, got \[\[3, 0, 2\], \[1\]\]; psum, pmean"):
+        over(lambda v: collective(v, "i", axis_index_groups=[[3, 0, 2], [1]]), X)
+    with pytest.raises(TypeError, match=r"must be a list of lists of indices, got \[0, 1, 2, 3\]"):
+        over(lambda v: collective(v, "i", axis_index_groups=[0, 1, 2, 3]), X)
 
 
 def test_groups_must_cover_the_axis():

@@ -70,6 +70,12 @@ def test_exchanges_are_counted():
     assert found.moved == (4096 + 2048) + (5 + 4) + 6 * 2 * 4096 + (4096 + 8192)
 
 
+def test_groups_of_several_lengths_take_as_long_as_the_longest():
+    text = TEXT.replace("{{0,2,4,6},{1,3,5,7}}", "{{0,2,4,6,1},{3,5},{7}}")
+    found = explain(compiled(text), mesh=MESH).collectives
+    assert {c.group for c in found if c.kind == "all-reduce" and c.axes is None} == {5, 2}
+
+
 def test_an_explanation_is_printed_and_drawn():
     found = explain(compiled(TEXT), mesh=MESH)
     text = str(found)

@@ -84,6 +84,8 @@ def collectives():
         (lambda v: vmap(lambda r: lax.psum(r, ("x", "i")), axis_name="i", out_axes=None)(v), P("x"), P()),
         (lambda v: lax.psum(lax.gt(v, 0.0), "x"), P("x"), P()),
         (lambda v: lax.pcast(lax.full((2, 2), S), "x", to="varying"), P("x"), P("x")),
+        (lambda v: lax.psum(v, "x", axis_index_groups=[[2], [3, 0, 1]]), P("x"), P("x")),
+        (lambda v: lax.pmean(v, both, axis_index_groups=[[0, 5, 2], [7, 4, 1, 6], [], [3]]), P(both), P(both)),
     ]
     wide = lambda f: lambda v: lax.convert_element_type(f(v), np.dtype(np.float32))
     for n, (f, i, o) in enumerate(cases):

@@ -169,7 +169,7 @@ def explain(
         kind = op.kind.removesuffix("-start")
         if kind in _RING:
             groups = _groups(op.text, mesh.size)
-            found[kind, _axes(groups, mesh, kind), groups.shape[1], op.exchanged(kind)] += times
+            found[kind, _axes(groups, mesh, kind), max(map(len, groups)), op.exchanged(kind)] += times
     collectives = []
     for (kind, axes, n, size), count in found.items():
         volume, steps = _RING[kind]
@@ -268,22 +268,21 @@ class _Program:
                         yield from self._run(inner.lstrip("%"), times)
 
 
-def _groups(text: str, count: int) -> np.ndarray:
+def _groups(text: str, count: int) -> list[list[int]]:
     """The groups of devices that exchange values, as rows; for a permutation, pairs of source and target."""
     listed = re.search(r"(?:replica_groups|source_target_pairs)=\{(\{[\d,{}]*\})\}", text)
     if listed:
-        rows = [[int(i) for i in row.split(",")] for row in re.findall(r"\{([\d,]+)\}", listed[1])]
-        return np.array(rows).reshape(len(rows), -1)
+        return [[int(i) for i in row.split(",")] for row in re.findall(r"\{([\d,]+)\}", listed[1])]
     iota = re.search(r"replica_groups=\[(\d+),(\d+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?", text)
     if iota:
         ids = np.arange(count).reshape([int(n) for n in iota[3].split(",")])
         if iota[4]:
             ids = ids.transpose([int(n) for n in iota[4].split(",")])
-        return ids.reshape(int(iota[1]), int(iota[2]))
-    return np.arange(count)[None]
+        return ids.reshape(int(iota[1]), int(iota[2])).tolist()
+    return [list(range(count))]
 
 
-def _axes(groups: np.ndarray, mesh: Any, kind: str) -> tuple[str, ...] | None:
+def _axes(groups: list[list[int]], mesh: Any, kind: str) -> tuple[str, ...] | None:
     """The fewest axes of a mesh along which exactly the members of a group differ."""
     ids = np.arange(mesh.size).reshape(mesh.axis_sizes)
     for count in range(1, len(mesh.axis_names) + 1):
@@ -291,9 +290,9 @@ def _axes(groups: np.ndarray, mesh: Any, kind: str) -> tuple[str, ...] | None:
             rows = np.moveaxis(ids, places, range(-count, 0)).reshape(-1, math.prod(ids.shape[i] for i in places))
             whole = [frozenset(row) for row in rows.tolist()]
             if kind == "collective-permute":
-                fits = all(any({s, t} <= row for row in whole) for s, t in groups.tolist())
+                fits = all(any({s, t} <= row for row in whole) for s, t in groups)
             else:
-                fits = {frozenset(row) for row in groups.tolist()} == set(whole)
+                fits = {frozenset(row) for row in groups} == set(whole)
             if fits:
                 return tuple(mesh.axis_names[i] for i in places)
     return None

@@ -32,19 +32,27 @@ def _rows(x, order):
 
 def _in_groups(rule, axis, args, dims, groups, params):
     """A collective within groups: for each of these, the same along an axis of its length."""
-    count, size = len(groups), len(groups[0])
-    order = np.asarray(groups).reshape(-1)
-    grouped = []
-    for x, d in zip(args, dims, strict=True):
-        x = _rows(to_front(x, d, axis.size), order)
-        grouped.append(lax.reshape(x, (count, size, *aval_of(x).shape[1:])))
+    xs = [to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)]
+    by_length: dict[int, list] = {}
+    for group in groups:
+        by_length.setdefault(len(group), []).append(group)
+    parts = [_in_equal_groups(rule, axis, xs, np.array(same), params) for same in by_length.values()]
+    order = [i for same in by_length.values() for group in same for i in group]
+    return _rows(parts[0] if len(parts) == 1 else lax.concatenate(parts, 0), np.argsort(order)), 0
+
+
+def _in_equal_groups(rule, axis, xs, groups, params):
+    """The same for groups of one length: the rows of the result are in the order of the groups."""
+    count, size = groups.shape
+    xs = [_rows(x, groups.reshape(-1)) for x in xs]
+    grouped = [lax.reshape(x, (count, size, *aval_of(x).shape[1:])) for x in xs]
 
     def one_group(*xs):
         out, d = rule(axis._replace(size=size), xs, [0] * len(xs), **params)
         return [to_front(out, d, size)]
 
     (out,), (d,) = batch_flat(one_group, AxisData(None, count), grouped, [0] * len(grouped))
-    return _rows(merge_axes(to_front(out, d, count), 0), np.argsort(order)), 0
+    return merge_axes(to_front(out, d, count), 0)
 
 
 _ALL = object()  # the name of the joint axis of several axes

@@ -217,18 +217,35 @@ axis_index_p: Final = _collective(
 )
 
 
-def _groups(axis_index_groups, axis_name) -> tuple | None:
+def _groups(axis_index_groups, axis_name, any_lengths: bool = False) -> tuple | None:
+    """The groups as tuples, checked. Unless `any_lengths`, they have one length."""
     if axis_index_groups is None:
         return None
+    if not all(map(np.iterable, axis_index_groups)):
+        raise TypeError(f"axis_index_groups must be a list of lists of indices, got {axis_index_groups}")
     groups = tuple([tuple([dims.integer(i, "an index in axis_index_groups") for i in g]) for g in axis_index_groups])
-    if len({len(g) for g in groups}) > 1:
-        raise ValueError(f"axis_index_groups have one length, got {list(map(len, groups))}")
     if sorted(i for g in groups for i in g) != list(range(_size(axis_name))):
         raise ValueError(
             f"axis_index_groups must cover all indices of the axis {axis_name!r}, 0 to {_size(axis_name) - 1}, each once; got"
             f" {axis_index_groups}"
         )
+    groups = tuple(filter(None, groups))
+    if not any_lengths and len(set(map(len, groups))) > 1:
+        raise ValueError(
+            f"axis_index_groups must have one length, got {axis_index_groups}; psum, pmean, pmax and pmin take groups of"
+            " several lengths"
+        )
     return groups
+
+
+def _members(names, groups) -> Any:
+    """The number of indices in the group of each index: an integer, or an array where groups differ."""
+    if groups is None or len(set(map(len, groups))) == 1:
+        return _size(names, groups)
+    counts = np.zeros(_size(names), np.int32)
+    for group in groups:
+        counts[list(group)] = len(group)
+    return lax.dynamic_index_in_dim(counts, axis_index(names), 0, keepdims=False)
 
 
 def _check_names(axis_name) -> tuple:
@@ -259,10 +276,14 @@ def _reduce(prim: Primitive, x, axis_name, axis_index_groups):
     names = _check_names(axis_name)
     if not names:
         return x
-    groups = _groups(axis_index_groups, axis_name)
+    groups = _groups(axis_index_groups, axis_name, any_lengths=True)
     return pytree.tree_map(
         lambda leaf: prim.bind(_combined(leaf, names, prim.name), axes=names, axis_index_groups=groups), x
     )
+
+
+def _as_dtype(n: Any, dtype: Any) -> Any:
+    return lax.convert_element_type(n, dtype) if isinstance(n, Tracer) else np.asarray(n).astype(dtype)[()]
 
 
 def psum(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None = None) -> Any:
@@ -271,7 +292,8 @@ def psum(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None
     Args:
       x: a pytree of arrays. A Python number or other constant is multiplied by the axis size.
       axis_name: name, or tuple of names, of axes in scope.
-      axis_index_groups: sum within groups of indices only.
+      axis_index_groups: lists of indices of the axis, each index in one of them; each group has its own sum. Default: all
+        indices together.
 
     Returns:
       A pytree like `x`: the sum, on every index of the axis.
@@ -282,19 +304,19 @@ def psum(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None
       Array([0.125, 0.375, 0.5  ], dtype=float32)
     """
     names = _check_names(axis_name)
-    groups = _groups(axis_index_groups, axis_name)
+    groups = _groups(axis_index_groups, axis_name, any_lengths=True)
 
     def total(leaf):
         if not isinstance(leaf, Tracer):
-            size = _size(names, groups)
+            size = _members(names, groups)
             if type(leaf) is bool:
                 leaf = int(leaf)
-            if isinstance(leaf, int | float | complex):
+            if isinstance(leaf, int | float | complex) and isinstance(size, int):
                 return leaf * size
             leaf = lax.asarray(leaf)
             if leaf.dtype == np.bool_:
                 leaf = lax.convert_element_type(leaf, dtypes.default_int_dtype())
-            return lax.mul(leaf, np.asarray(size).astype(leaf.dtype)[()])  # a narrow integer wraps around, as sums do
+            return lax.mul(leaf, _as_dtype(size, leaf.dtype))  # a narrow integer wraps around, as sums do
         if aval_of(leaf).dtype == np.bool_:
             leaf = lax.convert_element_type(leaf, dtypes.default_int_dtype())
         if not names:
@@ -330,11 +352,11 @@ def pmean(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | Non
       Array([-1.,  1.,  0.], dtype=float32)
     """
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
-    n = _size(names_of(axis_name), _groups(axis_index_groups, axis_name))
+    n = _members(names_of(axis_name), _groups(axis_index_groups, axis_name, any_lengths=True))
 
     def divide(leaf):
         dtype = dtypes.to_inexact_dtype(aval_of(leaf).dtype)
-        return lax.div(lax.convert_element_type(leaf, dtype), np.asarray(n).astype(dtype)[()])
+        return lax.div(lax.convert_element_type(leaf, dtype), _as_dtype(n, dtype))
 
     return pytree.tree_map(divide, total)
 

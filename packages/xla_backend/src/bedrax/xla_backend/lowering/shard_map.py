@@ -297,7 +297,7 @@ class Manual:
         return tuple(n for n in self.mesh.axis_names if n not in self.manual)
 
     def groups(self, names: Sequence[str], chosen: Sequence[Sequence[int]] | None = None) -> np.ndarray:
-        """The numbers of the devices of each group: a row per group, ordered along the axes `names`.
+        """The numbers of the devices of each group: a row per group, ordered along the axes `names`, and filled with -1.
 
         Args:
           chosen: groups of indices along the axes, if not all devices form one group.
@@ -307,4 +307,8 @@ class Manual:
         rows = np.moveaxis(ids, places, range(-len(places), 0)).reshape(
             -1, int(np.prod([ids.shape[i] for i in places]))
         )
-        return rows if chosen is None else np.concatenate([row[np.asarray(chosen)] for row in rows])
+        if chosen is None:
+            return rows
+        longest = max(map(len, chosen))
+        filled = lambda group: [*group, *[-1] * (longest - len(group))]
+        return np.array([filled(row[list(group)]) for row in rows for group in chosen])
