@@ -277,6 +277,8 @@ def test_xla_generators(impl):
         (lambda k: random.gumbel(k, mode="foo"), ValueError, "mode is .low. or .high., got .foo."),
         (lambda k: random.permutation(k, 5.0), TypeError, "permutation takes an int or an array with an axis, got"),
         (lambda k: random.permutation(k, np.zeros((2, 3)), axis=5), ValueError, "out of bounds"),
+        (lambda k: random.choice(k, 5.0), TypeError, "choice takes an int or an array with an axis, got 5.0"),
+        (lambda k: random.choice(k, np.array(True)), TypeError, "choice takes an int or an array with an axis, got"),
         (lambda k: random.choice(k, 2, (3,), False), ValueError, "3 samples without replacement"),
         (lambda k: random.choice(k, 0, (3,)), ValueError, "there is nothing to draw from"),
         (lambda k: random.choice(k, 3, (3,), p=np.ones(2, np.float32)), ValueError, "one probability per member"),

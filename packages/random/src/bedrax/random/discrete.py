@@ -97,6 +97,13 @@ def _is_int(x) -> bool:
     return isinstance(x, (Array, np.ndarray)) and not aval_of(x).shape and dtypes.is_integer(aval_of(x).dtype)
 
 
+def _count(name: str, x: Any) -> Any:
+    """The number of integers that the argument `x` of rank 0 stands for."""
+    if not dims.is_symbolic(x) and not _is_int(x):
+        raise TypeError(f"{name} takes an int or an array with an axis, got {x!r}")
+    return dims.canonical_dim(x)
+
+
 def permutation(
     key: ArrayLike, x: ArrayLike, axis: int = 0, independent: bool = False, *, out_sharding: Any = None
 ) -> Array:
@@ -127,9 +134,7 @@ def permutation(
     rank = 0 if _is_size(x) else len(aval_of(x).shape)
     axis = _axis(axis, rank or 1)
     if not rank:
-        if not dims.is_symbolic(x) and not _is_int(x):
-            raise TypeError(f"permutation takes an int or an array with an axis, got {x!r}")
-        n = dims.canonical_dim(x)
+        n = _count("permutation", x)
         n = max(n, 0) if type(n) is int else n  # a range to a negative number is empty, as in NumPy
         return placed(_permuted_range(key, n, dtypes.default_int_dtype()), out_sharding)
     permute = _shuffle if independent or rank == 1 else _permute_slices
@@ -271,7 +276,7 @@ def choice(
         a = parameter("choice", a)
     rank = 0 if _is_size(a) else len(aval_of(a).shape)
     axis = _axis(axis, rank or 1)
-    members = aval_of(a).shape[axis] if rank else dims.canonical_dim(a)
+    members = aval_of(a).shape[axis] if rank else _count("choice", a)
     draws = dims.size(shape)
     if not dims.definitely_equal(draws, 0) and not members > 0:
         raise ValueError(f"choice: there is nothing to draw from: a has {members} members")
