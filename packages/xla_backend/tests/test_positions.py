@@ -7,6 +7,8 @@ import pytest
 import bedrax.xla_backend  # noqa: F401  (the executor)
 from bedrax import lax
 from bedrax.core.jitting import jit
+from bedrax.core.staging import make_jaxpr
+from bedrax.numpy_backend.executor import evaluate
 
 DTYPES = ["bool", "int8", "uint8", "int32", "uint16", "float16", "float32", ml_dtypes.bfloat16, ml_dtypes.int4]
 
@@ -40,6 +42,22 @@ def test_positions_of_extremes_of_narrow_integers(dtype):
     x = np.array([[0, info.max, info.max], [info.min, info.max, info.min]], np.int8).astype(dtype)
     assert np.asarray(jit(lambda x: lax.argmax(x, 1, np.int32))(x)).tolist() == [1, 1]
     assert np.asarray(jit(lambda x: lax.argmin(x, 1, np.int32))(x)).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.int2, ml_dtypes.uint2, ml_dtypes.int4, ml_dtypes.uint4])
+def test_narrow_integers_are_reduced_together_with_others(dtype):
+    info = ml_dtypes.iinfo(dtype)
+    x = np.array([[info.min, info.max, 1], [0, info.max, 1]], np.int8).astype(dtype)
+    y = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
+
+    def step(a, b):  # the sum of narrow integers wraps around
+        return lax.add(a[0], b[0]), lax.add(a[1], b[1]), lax.max(a[2], b[2])
+
+    reduced = lambda x, y: lax.reduce((x, y, x), (dtype(0), np.float32(0), dtype(0)), step, (1,))
+    wanted = evaluate(make_jaxpr(reduced)(x, y), x, y)
+    for found, want in zip(jit(reduced)(x, y), wanted, strict=True):
+        assert found.dtype == want.dtype
+        np.testing.assert_array_equal(np.asarray(found).astype(np.float32), np.asarray(want).astype(np.float32))
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, 0.0])

@@ -15,6 +15,7 @@ import numpy as np
 
 from bedrax import lax
 from bedrax.core import dtypes, positions
+from bedrax.core.ir import run
 from bedrax.core.typing import Shape
 from bedrax.lax.primitives import reductions as p
 from bedrax.xla_backend.tables import lowering_rules, platform_rule
@@ -151,12 +152,6 @@ def _position(prim, reduction, better, extreme):
     def lower(ctx, x, *, axes, index_dtype, by_blocks=False):
         (axis,) = axes
         aval = ctx.avals_in[0]
-        if (
-            aval.dtype in dtypes.narrow_int_dtypes
-        ):  # XLA's CPU compiler does not reduce all of them in pairs with others
-            wide = np.dtype(np.uint8 if aval.dtype in dtypes.unsigned_dtypes else np.int8)
-            ctx, x = ctx.replace(avals_in=[aval.update(dtype=wide)]), ctx.convert(x, wide)
-            return lower(ctx, x, axes=axes, index_dtype=index_dtype, by_blocks=by_blocks)
         index = positions.dtype_for(aval.shape[axis])
         constants = axis, better, p.identities[reduction](aval.dtype), index
         with positions.scope(aval.shape[axis]):
@@ -194,5 +189,23 @@ _position(p.argmin_p, p.reduce_min_p, lax.lt, lax.min)
 
 @rule(p.reduce_p)
 def _reduce(ctx, *args, dimensions, jaxpr):
+    kinds = [aval.dtype for aval in ctx.avals_in[: len(args) // 2]]
+    if len(set(kinds)) > 1 and any(dtype in dtypes.narrow_int_dtypes for dtype in kinds):
+        # XLA's CPU compiler does not reduce integers of 2 bits together with operands of another dtype.
+        return ctx.lower_fun(lambda *args: _reduce_in_bytes(args, dimensions, jaxpr, kinds), *args)
     region = ctx.jaxpr_region(jaxpr)
     return ctx.emit("stablehlo.reduce", args, list(ctx.avals_out), regions=[region], dimensions=dimensions)
+
+
+def _reduce_in_bytes(args, dimensions, jaxpr, kinds):
+    """`lax.reduce` of several operands, whose narrow integers are held in 8 bits between two steps."""
+    held = [np.dtype(np.uint8 if d in dtypes.unsigned_dtypes else np.int8) for d in dtypes.narrow_int_dtypes]
+    wide = dict(zip(dtypes.narrow_int_dtypes, held, strict=True))
+    convert = lambda xs, to: tuple(map(lax.convert_element_type, xs, to))
+    bytes_of = lambda xs: convert(xs, [wide.get(d, d) for d in kinds])
+
+    def step(a, b):
+        return bytes_of(run(jaxpr, *convert(a, kinds), *convert(b, kinds)))
+
+    count = len(kinds)
+    return list(convert(lax.reduce(bytes_of(args[:count]), bytes_of(args[count:]), step, dimensions), kinds))
