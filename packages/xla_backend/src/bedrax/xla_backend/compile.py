@@ -29,7 +29,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
-from bedrax.core.passes import primitive_of, programs_in
+from bedrax.core.passes import programs_in
 from bedrax.lax import element_types
 from bedrax.lax.primitives.markers import create_token_p
 from bedrax.lax.primitives.placement import Memory, reshard_p
@@ -399,7 +399,7 @@ def with_operands_on_device(jaxpr: Jaxpr, arguments: Sequence[Any], results: Seq
         return here[v]
 
     for eqn in jaxpr.eqns:
-        if eqn.primitive not in tables.result_memories and not any(programs_in(eqn)):
+        if eqn.primitive not in tables.result_places and not any(programs_in(eqn)):
             eqn = eqn.replace(invars=[on_device(v) for v in eqn.invars])
         eqns.append(eqn)
     outvars = [v if to is not None else on_device(v) for v, to in zip(jaxpr.outvars, results)]
@@ -525,10 +525,15 @@ def mark_donated(jaxpr: Jaxpr, donated: Sequence[bool], arg_attrs: dict[int, dic
 
 @cached
 def _placed_inside(jaxpr: Jaxpr) -> dict[Any, Any]:
-    """The place of each result of an equation that places a value."""
-    if reshard_p not in map(primitive_of, jaxpr.eqns):
-        return {}
-    return {eqn.outvars[0]: eqn.params["to"] for eqn in jaxpr.eqns if eqn.primitive is reshard_p}
+    """The place of each result of an equation that places it."""
+    found: dict[Any, Any] = {}
+    for eqn in jaxpr.eqns:
+        if (placed := tables.result_places.get(eqn.primitive)) is not None:
+            found.update((v, to) for v, to in zip(eqn.outvars, placed(eqn.params), strict=True) if to is not None)
+    return found
+
+
+tables.result_places[reshard_p] = lambda params: (params["to"],)
 
 
 def memories(jaxpr: Jaxpr, arguments: Sequence[Any], results: Sequence[Any]) -> tuple[tuple[str | None, ...], ...]:
@@ -536,13 +541,10 @@ def memories(jaxpr: Jaxpr, arguments: Sequence[Any], results: Sequence[Any]) -> 
 
     None: that of the device.
     """
-    inside = _memories_inside(jaxpr)
-    of_arguments = [getattr(to, "memory_kind", None) for to in arguments]
-    of_results = [
-        getattr(to, "memory_kind", None) if to else None if type(v) is Literal else inside.get(v)
-        for to, v in zip(results, jaxpr.outvars, strict=True)
-    ]
-    return tuple([tuple([None if k == "device" else k for k in each]) for each in (of_arguments, of_results)])
+    inside = _placed_inside(jaxpr)
+    found = [to if to or type(v) is Literal else inside.get(v) for to, v in zip(results, jaxpr.outvars, strict=True)]
+    kinds = [[getattr(to, "memory_kind", None) for to in places] for places in (arguments, found)]
+    return tuple([tuple([None if k == "device" else k for k in each]) for each in kinds])
 
 
 def mark_memories(attributes: Sequence[Any], kinds: Sequence[Any]) -> None:
@@ -564,22 +566,8 @@ def mark_sharding(attrs: dict[str, Any], s: Any, aval: Any, partitioner: Any) ->
         attrs.update(partitioner.attribute(s, len(element_types.base_aval(aval).shape)))
 
 
-@cached
-def _memories_inside(jaxpr: Jaxpr) -> dict[Any, str]:
-    """The memory of each result of an equation that names it."""
-    found = {}
-    for eqn in jaxpr.eqns:
-        if (named := tables.result_memories.get(eqn.primitive)) is not None:
-            kinds = named(eqn.params)
-            found.update((v, kind) for v, kind in zip(eqn.outvars, kinds, strict=True) if kind is not None)
-    return found
-
-
 def _names_memory(jaxpr: Jaxpr) -> bool:
-    return bool(_memories_inside(jaxpr))
-
-
-tables.result_memories[reshard_p] = lambda params: (params["to"].memory_kind,)
+    return any(to.memory_kind is not None for to in _placed_inside(jaxpr).values())
 
 
 # ---- options of XLA ----

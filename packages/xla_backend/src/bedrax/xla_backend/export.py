@@ -26,7 +26,7 @@ from bedrax.core.staging import program_of
 from bedrax.core.tables import device_rules, effect_rules
 from bedrax.core.tracing import Primitive
 from bedrax.lax import element_types
-from bedrax.lax.primitives.placement import moved
+from bedrax.lax.primitives.placement import Memory, moved
 from bedrax.numpy_backend.tables import numpy_rules
 from bedrax.parallel import explicit
 from bedrax.parallel.meshes import get_abstract_mesh
@@ -629,9 +629,9 @@ class _Everywhere:
 
 
 effect_rules.add(call_exported_p, lambda *_, exported: {*exported.ordered_effects, *exported.unordered_effects})
-tables.result_memories[call_exported_p] = lambda params: (
-    params["exported"]._out_memories or (None,) * len(params["exported"].out_avals)
-)
+tables.result_places[call_exported_p] = lambda params: [
+    kind and Memory(kind) for kind in params["exported"]._out_memories or (None,) * len(params["exported"].out_avals)
+]
 device_rules.add(call_exported_p, lambda params: (_Everywhere(params["exported"]),))
 
 

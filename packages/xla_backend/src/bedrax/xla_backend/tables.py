@@ -43,9 +43,10 @@ lowering_rules: Final = Column(
     otherwise=_composed,
 )
 
-result_memories: Final[dict[Primitive, Callable[[dict[str, Any]], Sequence[str | None]]]] = {}
-"""Primitive whose equations say where results are -> function of its parameters that returns the memory of each result
-(None: that of the device). XLA checks that the results of a program are in the memories that its operations name."""
+result_places: Final[dict[Primitive, Callable[[dict[str, Any]], Sequence[Any]]]] = {}
+"""Primitive whose equations say where results are -> function of its parameters that returns the place of each result: a
+sharding, a format or a `Memory` (None: anywhere). XLA checks that the results of a program are in the memories that its
+operations name."""
 
 # Rules of one platform, which override `lowering_rules`. A family's file fills both. Plugins add platforms later.
 _on_platform = {name: Column(f"StableHLO on {name}", signature=SIGNATURE) for name in platforms.PLATFORMS}
