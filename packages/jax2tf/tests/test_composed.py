@@ -17,6 +17,7 @@ with warnings.catch_warnings():
 import bedrax.numpy as jnp
 from bedrax import lax, random
 from bedrax.autodiff import grad
+from bedrax.core import config
 from bedrax.core.avals import ShapeDtypeStruct
 from bedrax.jax2tf import convert
 from bedrax.lax.primitives import callbacks
@@ -88,6 +89,25 @@ def test_tflite_has_remainders():
     np.testing.assert_array_equal(found, np.fmod(x, np.float32(-2)))
     (found,) = _by_tflite(lambda x: jnp.mod(x, np.float32(0.7)), x)
     np.testing.assert_allclose(found, np.mod(x, np.float32(0.7)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "uint32"])
+def test_tflite_counts_leading_zeros(dtype):
+    limits = np.iinfo(dtype)
+    x = np.array([0, 1, 2, 7, 8, 100, limits.max, limits.max // 2, limits.max // 2 + 1, limits.min], dtype)
+    (found,) = _by_tflite(lax.clz, x)
+    np.testing.assert_array_equal(found, lax.clz(x))
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4", "uint8", "int16", "int64", "uint64"])
+def test_leading_zeros_of_other_dtypes(dtype):
+    limits = jnp.iinfo(dtype)
+    wide = dtype.endswith("64")
+    x = np.array([0, 1, limits.max, limits.max // 2, limits.min], dtype if wide else "int32").astype(jnp.dtype(dtype))
+    with config.enable_x64(wide):
+        wanted = np.asarray(lax.clz(x)).astype(np.int32)
+        found = _convert(lambda x: lax.convert_element_type(lax.clz(x), np.int32))(x)
+    np.testing.assert_array_equal(found, wanted)
 
 
 def test_tflite_runs_composed_functions():

@@ -445,13 +445,18 @@ def _population_count(ctx, x):
 
 @tf_rules.rule(p.clz_p)
 def _clz(ctx, x):
+    """A binary search for the highest bit, by operations that TFLite has."""
     bits, width = _unsigned_bits(ctx, x)
-    shift = 1
-    while shift < width:  # every bit below the highest becomes set
-        bits = tf.bitwise.bitwise_or(bits, tf.bitwise.right_shift(bits, tf.constant(shift, bits.dtype)))
-        shift *= 2
-    count = tf.cast(tf.raw_ops.PopulationCount(x=bits), tf.int32)
-    return cast(width - count, x.dtype)
+    wide = tf.int64 if width == 64 else tf.int32
+    bits = tf.cast(bits, wide) if width < 32 else tf.bitcast(bits, wide)
+    negative = bits < 0  # the highest of 32 or 64 bits is set
+    used = tf.zeros_like(bits)
+    for step in (32, 16, 8, 4, 2, 1):
+        if step < width:
+            high = bits >= 1 << step
+            used = tf.where(high, used + step, used)
+            bits = tf.where(high, tf.math.floordiv(bits, 1 << step), bits)
+    return cast(tf.where(negative, tf.zeros_like(bits), width - used - bits), x.dtype)
 
 
 def _shift(prim, left: bool, fill_with_sign: bool):
