@@ -62,6 +62,13 @@ class BinaryUfunc(Protocol):
         ...
 
 
+def with_real(operation: Callable[..., Any], x: ArrayLike, number: float) -> Any:
+    """The product or quotient with a real number. A complex one would turn infinite parts of `x` into NaN."""
+    if not dtypes.is_complex(aval_of(x).dtype):
+        return operation(x, ops.scalar_like(x, number))
+    return ops.complex(*(operation(part, ops.scalar_like(part, number)) for part in (ops.real(x), ops.imag(x))))
+
+
 def numeric2(name: str, prim: Primitive, what: str = "", example: str = "") -> BinaryUfunc:
     """A function of two operands, converted to their common dtype and shape."""
     bind = binary(prim)

@@ -22,7 +22,7 @@ from bedrax.core.public import public
 from bedrax.core.tracing import Primitive, binary, unary
 from bedrax.core.typing import ArrayLike
 from bedrax.lax import operators
-from bedrax.lax.operators import documentation, documented, inexact2
+from bedrax.lax.operators import documentation, documented, inexact2, with_real
 from bedrax.lax.primitives import elementwise as ops
 from bedrax.lax.promotion import _INEXACT, broadcast, inexact, operand, promote, promote_dtypes, promote_pair
 from bedrax.numpy import cumulative, derivative_rules, reductions
@@ -321,13 +321,6 @@ def _min(x, y, /):
     return ops.min_p.bind(x, y)
 
 
-def _with_real(operation, x, number):
-    """The product or quotient with a real number. A complex one would turn infinite parts of `x` into NaN."""
-    if not dtypes.is_complex(aval_of(x).dtype):
-        return operation(x, ops.scalar_like(x, number))
-    return lax.complex(*(operation(part, ops.scalar_like(part, number)) for part in (lax.real(x), lax.imag(x))))
-
-
 @one_program
 def log_add_exp(x: Array, y: ArrayLike, /) -> Array:
     """``log(exp(x) + exp(y))`` without overflow."""
@@ -340,8 +333,8 @@ def log_add_exp2(x: ArrayLike, y: ArrayLike, /) -> Any:
     """``log2(2 ** x + 2 ** y)`` without overflow."""
     x, y = promote("logaddexp2", (x, y), True)
     ln2 = math.log(2)
-    natural = derivative_rules.log_add_exp()(_with_real(lax.mul, x, ln2), _with_real(lax.mul, y, ln2))
-    return _with_real(lax.div, natural, ln2)
+    natural = derivative_rules.log_add_exp()(with_real(lax.mul, x, ln2), with_real(lax.mul, y, ln2))
+    return with_real(lax.div, natural, ln2)
 
 
 def _ufunc(function, nin, name, what, identity=None, reduce=None, accumulate=None, at=None, *, example) -> ufunc:
@@ -561,7 +554,7 @@ def _of_floats(name: str, what: str, formula: Callable, example: str) -> Callabl
 log10: Final = _of_floats(
     "log10",
     "logarithm to base 10",
-    lambda x: _with_real(lax.div, lax.log(x), math.log(10)),
+    lambda x: with_real(lax.div, lax.log(x), math.log(10)),
     example="""
     >>> jnp.log10(jnp.array([1., 1000.]))
     Array([0., 3.], dtype=float32)

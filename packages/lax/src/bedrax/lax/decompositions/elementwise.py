@@ -13,6 +13,7 @@ from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.typing import ArrayLike
 from bedrax.lax import filling
+from bedrax.lax.operators import with_real
 from bedrax.lax.primitives import elementwise as p
 from bedrax.lax.primitives.conversions import convert_to
 from bedrax.lax.tables import decompositions
@@ -122,23 +123,15 @@ def _one_minus_square(x):
 
 @decompositions.rule(p.log2_p)
 def _log2(x, *, accuracy=None):
-    y = p.log(x, accuracy=accuracy)
-    if not dtypes.is_complex(aval_of(x).dtype):
-        return p.mul(y, p.scalar_like(y, 1 / math.log(2)))
-    return scaled_parts(y, 1 / math.log(2))
+    return with_real(p.mul, p.log(x, accuracy=accuracy), 1 / math.log(2))
 
 
 # ---- functions of complex numbers by functions of reals ---------------------------------------------------------------
 
 
-def scaled_parts(x: ArrayLike, factor: float) -> Any:
-    """The complex numbers times `factor`. A complex factor would turn an infinite part into NaN."""
-    return p.complex(*(p.mul(part, p.scalar_like(part, factor)) for part in (p.real(x), p.imag(x))))
-
-
 def complex_exp2(x: ArrayLike, *, accuracy: Any = None) -> Any:
     """The power of 2 with complex exponents."""
-    return p.exp(scaled_parts(x, math.log(2)), accuracy=accuracy)
+    return p.exp(with_real(p.mul, x, math.log(2)), accuracy=accuracy)
 
 
 def complex_square(x: ArrayLike) -> Any:
