@@ -216,6 +216,26 @@ def test_integer_and_float_results():
     np.testing.assert_allclose(tape.gradient(largest, x), [0, 2, 4])
 
 
+@pytest.mark.parametrize("native", [True, False])
+def test_complex_gradients_next_to_functions_of_tensorflow(native):
+    """TensorFlow's gradient is the conjugate of ours, and a converted function passes its own. See the README."""
+    factor = np.complex64(2 - 1j)
+    ours = convert(lambda z: z * z * factor, native_serialization=native)
+    conjugated = tf.custom_gradient(lambda x: (tf.identity(x), tf.math.conj))
+    z = tf.constant(np.array([3 + 4j, 1 - 2j, -2], np.complex64))
+
+    def gradient(f):
+        with tf.GradientTape() as tape:
+            tape.watch(z)
+            y = f(z)
+        return tape.gradient(y, z)
+
+    of_tensorflow = gradient(lambda z: tf.abs(z * z * factor))
+    whole = convert(lambda z: jnp.abs(z * z * factor), native_serialization=native)
+    np.testing.assert_allclose(gradient(whole), tf.math.conj(of_tensorflow), rtol=1e-5)
+    np.testing.assert_allclose(gradient(lambda z: tf.abs(conjugated(ours(conjugated(z))))), of_tensorflow, rtol=1e-5)
+
+
 def test_without_gradient():
     x = tf.Variable(F32(1))
     with tf.GradientTape() as tape:
