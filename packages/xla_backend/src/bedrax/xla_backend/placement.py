@@ -855,9 +855,9 @@ def _check_placed(x: Any, place: Any, who: Callable[[], str]) -> None:
             " device_put, or leave its in_shardings out"
         )
     if wanted is not None and not have.is_equivalent_to(place.settled(have), len(aval.shape)):
-        found, asked = texts_of_places(have, place)
+        found, expected = texts_of_places(have, place)
         raise ValueError(
-            f"{who()} is placed by {found}, its in_shardings say {asked}; put it there with device_put(x, sharding), or"
+            f"{who()} is placed by {found}, its in_shardings say {expected}; put it there with device_put(x, sharding), or"
             " leave its in_shardings out"
         )
     if layout is not None and type(x) is ArrayImpl:

@@ -416,10 +416,10 @@ class Compiled(Stage):
             if have is not None and not have.is_equivalent_to(wanted, arrays[i].ndim):
                 ins = self._traced._ins
                 position = arrays_of_values.spread(ins, range(len(ins)))[i]
-                found, asked = placement.texts_of_places(have, wanted)
+                found, expected = placement.texts_of_places(have, wanted)
                 raise ValueError(
                     f"argument {self._argument_name(position)} of a compiled program is placed by {found}, and the program"
-                    f" was compiled for {asked}: move it first, with device_put"
+                    f" was compiled for {expected}: move it first, with device_put"
                 )
 
     def _argument_name(self, i: int) -> str:
