@@ -17,6 +17,7 @@ from bedrax.lax import eager_evaluation
 from bedrax.lax.primitives.linalg import triangular_solve
 from bedrax.numpy_backend.executor import NumpyExecutor
 from bedrax.numpy_backend.host_array import HostArray
+from bedrax.xla_backend import dispatch
 from bedrax.xla_backend.tables import lowering_rules
 
 
@@ -586,3 +587,25 @@ def test_debug_options_check_functions_of_several_operations_as_wholes(flag):
         assert np.asarray(xla.jit(at_trace_time)(x)).tolist() == [0, 4]
         with pytest.raises(FloatingPointError, match="encountered in div"):
             vmap(users)(x)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_many_arrays_are_joined_by_small_programs(monkeypatch, axis):
+    """XLA's time to compile a program grows with the square of the number of its operands."""
+    sizes = []
+
+    def counted(jaxpr, args, *others, **options):
+        sizes.append(len(args))
+        return first_run(jaxpr, args, *others, **options)
+
+    first_run = dispatch.first_run
+    monkeypatch.setattr(dispatch, "first_run", counted)
+    rows = [np.full((2, 3), i, np.float32) for i in range(700)]
+    for _ in range(4):  # the first calls may be evaluated by NumPy
+        made = lax.stack([xla.device_put(x) for x in rows], axis=axis)
+        assert np.array_equal(made, np.stack(rows, axis))
+    assert max(sizes) == 256
+    made = lax.concatenate([xla.device_put(x) for x in rows], dimension=axis % 2)
+    assert np.array_equal(made, np.concatenate(rows, axis % 2)) and max(sizes) == 256
+    with pytest.raises(ValueError, match="stack: the arrays have one shape"):
+        lax.stack([xla.device_put(x) for x in [*rows, np.zeros(3, np.float32)]], axis=0)

@@ -29,6 +29,7 @@ from bedrax.core.ir import Eqn, Jaxpr, Var
 from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Mutable, Primitive, Tracer, current, eval_trace
 from bedrax.core.typing import ArrayLike
+from bedrax.lax.primitives import shaping
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
 from bedrax.xla_backend import clients, dlpack, first_calls, memory_maps, placement, stages, turns
@@ -54,6 +55,11 @@ _runners: dict[Any, dict[Any, Any]] = {}  # runners of eager operations, by prim
 _all_jitted: weakref.WeakSet = weakref.WeakSet()
 other_caches: list[Callable[[], None]] = []  # caches of other libraries
 
+
+# The primitives that join any number of operands, with the name of the parameter that is the axis. XLA takes a time that
+# grows with the square of the number of operands to compile such an operation.
+_JOINS = {shaping.stack_p: "axis", shaping.concatenate_p: "dimension"}
+_MOST_JOINED = 256  # operands of one program
 
 # Values that belong to no trace.
 _CONCRETE = (ArrayImpl, *{d.type for d in dtypes.all_dtypes})
@@ -129,6 +135,8 @@ class XlaExecutor(executors.Executor):
 
         def miss(*args):
             refuse_tracers(args)
+            if len(args) > _MOST_JOINED and prim in _JOINS:
+                return _join_groups(prim, args, params), None
             types = tuple([aval_of(x) for x in args])
             key = (types, trace_context())
             jaxpr = programs.get(key)
@@ -210,6 +218,13 @@ def _keep(table: dict, key: Any, runner: Callable) -> None:
 
 
 _LEAF = pytree.tree_structure(0)
+
+
+def _join_groups(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Array:
+    """Join many operands: first groups of operands, then the results."""
+    _single_equation(prim, args, params)  # its errors are about all operands
+    parts = [prim.bind(*args[i : i + _MOST_JOINED], **params) for i in range(0, len(args), _MOST_JOINED)]
+    return shaping.concatenate_p.bind(*parts, dimension=params[_JOINS[prim]])
 
 
 def _tree_of_results(prim, jaxpr: Jaxpr):
