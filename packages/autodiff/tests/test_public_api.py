@@ -340,6 +340,18 @@ def test_scanned_inputs_are_not_copied_into_residuals():
     assert forward == []
 
 
+def test_operands_that_no_derivative_of_a_branch_reads_are_not_stacked():
+    def f(x):
+        def step(c, _):
+            x, kept = c
+            return lax.cond(lax.lt(x, f32(1)), lambda: (lax.sin(x), kept), lambda: (x, lax.mul(kept, f32(2)))), None
+
+        return total(lax.scan(step, (x, lax.broadcast(x, (20,))), None, length=16)[0][1])
+
+    forward, _ = _stacked(make_jaxpr(grad(f))(f32(1)))
+    assert forward == [(16,), (16,)]  # the index and cos(x), not the twenty elements of each step
+
+
 def test_cotangents_of_constants_add_up_in_the_carry():
     def f(w):
         return lax.scan(lambda c, _: (total(lax.sin(lax.mul(w, c))), None), f32(1), None, length=30)[0]

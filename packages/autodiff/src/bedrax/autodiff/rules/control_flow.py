@@ -345,9 +345,10 @@ def _cond_linearize(primals, tangents, *, branches, **params):
     if not any(out_active):
         out = _bind_cond(index, *operands, branches=tuple(branches), **params)
         return out, [Zero.of(x) for x in out]
-    primal, linear = fact(branches[0], (_share_residuals, branches, active), lambda: _share_residuals(lins))
+    primal, linear, read = fact(branches[0], (_share_residuals, branches, active), lambda: _share_residuals(lins))
     out = _bind_cond(index, *operands, branches=primal, **params)
-    tangents_out = _bind_cond(index, *operands, *out[n:], *live(tangents[1:]), branches=linear, **params)
+    stored = [operands[i] for i in read] + out[n:]
+    tangents_out = _bind_cond(index, *stored, *live(tangents[1:]), branches=linear, **params)
     return out[:n], spread(tangents_out, out_active, out[:n])
 
 
@@ -355,8 +356,10 @@ def _share_residuals(lins):
     """Branches with residual results of the same types, and linear branches that take them.
 
     Residuals of different branches share positions of equal type; a branch fills the positions
-    that it does not use with zeros. The linear branches also take the operands.
+    that it does not use with zeros. The linear branches also take the operands that one of them
+    reads: a loop stacks what they take. Also returns the positions of these operands.
     """
+    read = sorted({i for lin in lins for kind, i in lin.sources if kind == "in"})
     places: list[ShapedArray] = []
     assigned = []
     for lin in lins:
@@ -385,14 +388,16 @@ def _share_residuals(lins):
             ]
 
         def push(*args, lin=lin, mine=mine):
-            operands, stored, moved = _cut(args, len(lin.primal.invars), len(places))
+            taken, stored, moved = _cut(args, len(read), len(places))
+            operands = dict(zip(read, taken, strict=True))
             values = [operands[i] if kind == "in" else stored[mine[r]] for r, (kind, i) in enumerate(lin.sources)]
             return run(lin.linear, *values, *moved)
 
         primal.append(staging.program_of(forward, lin.primal.in_avals))
         tangent_types = lin.linear.in_avals[len(lin.sources) :]
-        linear.append(staging.program_of(push, [*lin.primal.in_avals, *places, *tangent_types]))
-    return tuple(primal), tuple(linear)
+        operand_types = [lin.primal.in_avals[i] for i in read]
+        linear.append(staging.program_of(push, [*operand_types, *places, *tangent_types]))
+    return tuple(primal), tuple(linear), read
 
 
 @transpose_rules.rule(cond_p, kind="program")
