@@ -9,6 +9,7 @@ import pytest
 from bedrax import lax
 from bedrax.autodiff import (
     check_grads,
+    checkpoint,
     custom_jvp,
     fwd_and_bwd,
     grad,
@@ -350,6 +351,19 @@ def test_operands_that_no_derivative_of_a_branch_reads_are_not_stacked():
 
     forward, _ = _stacked(make_jaxpr(grad(f))(f32(1)))
     assert forward == [(16,), (16,)]  # the index and cos(x), not the twenty elements of each step
+
+
+def test_arguments_that_no_derivative_of_a_checkpointed_function_reads_are_not_stacked():
+    @checkpoint
+    def step(x, kept):
+        return lax.sin(x), lax.mul(kept, f32(2))
+
+    def f(x):
+        x, kept = lax.scan(lambda c, _: (step(*c), None), (x, lax.broadcast(x, (20,))), None, length=16)[0]
+        return lax.add(x, total(kept))
+
+    forward, _ = _stacked(make_jaxpr(grad(f))(f32(1)))
+    assert forward == [(16,)]  # x, not the twenty elements of each step
 
 
 def test_cotangents_of_constants_add_up_in_the_carry():

@@ -18,6 +18,7 @@ from bedrax.autodiff.linearization import LinearizedJaxpr, linearize_jaxpr
 from bedrax.autodiff.tables import has_tangent
 from bedrax.core import dead_code, passes, source, staging
 from bedrax.core.avals import abstractify, aval_of
+from bedrax.core.dead_code import kept
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
 from bedrax.core.jitting import jit_p
@@ -152,13 +153,15 @@ class Plan(NamedTuple):
 
     Attributes:
       forward: ``args -> results, saved``.
-      recompute_and_push: ``args, saved, tangents -> tangents of the active results``; linear in the tangents.
+      recompute_and_push: ``arguments it reads, saved, tangents -> tangents of the active results``; linear in the tangents.
+      reads: which arguments `recompute_and_push` takes.
       active_out: which results have a tangent.
       num_out: number of results.
     """
 
     forward: Jaxpr
     recompute_and_push: Jaxpr
+    reads: tuple[bool, ...]
     active_out: tuple[bool, ...]
     num_out: int
 
@@ -169,7 +172,7 @@ def log_plan(split: Plan) -> None:
     saved = split.forward.outvars[split.num_out :]
     _logger.warning(
         "a checkpointed function saves its arguments %s and %s",
-        [a.short() for a in split.forward.in_avals],
+        [a.short() for a in kept(split.forward.in_avals, split.reads)],
         [str(SavedResidual(v.aval, _origin(produced[v]) if v in produced else "of its arguments")) for v in saved],
     )
 
@@ -187,11 +190,12 @@ def plan(jaxpr: Jaxpr, active: tuple[bool, ...], policy: Callable[..., Any] | No
         jaxpr = passes.inline(jaxpr, frozenset({jit_p, closed_call_p, core_call_p}))
     lin = linearize_jaxpr(jaxpr, active)
     answers = {} if policy is None else _answers(lin.primal, policy)
-    saved, rerun = _needed(lin, answers)
+    saved, rerun, reads = _needed(lin, answers)
     away = {v: answers[v] for v in saved if type(answers[v]) is Offloadable}
     forward = _forward(lin, saved, away)
-    push = _recompute_and_push(lin, saved, away, rerun, prevent_cse)
-    return Plan(forward, push, lin.active_out, lin.num_out)
+    sources = [*kept(lin.primal.invars, reads), *saved]
+    push = _recompute_and_push(lin, sources, away, rerun, prevent_cse)
+    return Plan(forward, push, reads, lin.active_out, lin.num_out)
 
 
 def _answers(primal: Jaxpr, policy: Callable) -> dict[Var, Any]:
@@ -204,8 +208,11 @@ def _answers(primal: Jaxpr, policy: Callable) -> dict[Var, Any]:
     return answers
 
 
-def _needed(lin: LinearizedJaxpr, answers) -> tuple[tuple[Var, ...], list[Eqn]]:
-    """The saved variables, and the equations to run again; the walk back from the residuals stops at saved values."""
+def _needed(lin: LinearizedJaxpr, answers) -> tuple[tuple[Var, ...], list[Eqn], tuple[bool, ...]]:
+    """The saved variables, the equations to run again, and which arguments they read.
+
+    The walk back from the residuals stops at saved values.
+    """
     produced = {v: e for e in lin.primal.eqns for v in e.outvars}
     seen: set[Var] = set()
     rerun: set[int] = set()
@@ -219,7 +226,7 @@ def _needed(lin: LinearizedJaxpr, answers) -> tuple[tuple[Var, ...], list[Eqn]]:
             rerun.add(id(produced[v]))
             stack.extend(u for u in produced[v].invars if type(u) is not Literal)
     saved = tuple(v for e in lin.primal.eqns for v in e.outvars if v in answers and v in seen)
-    return saved, [e for e in lin.primal.eqns if id(e) in rerun]
+    return saved, [e for e in lin.primal.eqns if id(e) in rerun], tuple(v in seen for v in lin.primal.invars)
 
 
 def _forward(lin: LinearizedJaxpr, saved, away: dict[Var, Offloadable]) -> Jaxpr:
@@ -230,10 +237,9 @@ def _forward(lin: LinearizedJaxpr, saved, away: dict[Var, Offloadable]) -> Jaxpr
     return dead_code.dce(lin.primal.replace(outvars=results, eqns=[*lin.primal.eqns, *moves]))
 
 
-def _recompute_and_push(lin: LinearizedJaxpr, saved, away, rerun: list[Eqn], prevent_cse: bool) -> Jaxpr:
-    """The program that fetches the saved values, runs `rerun`, and pushes tangents through."""
+def _recompute_and_push(lin: LinearizedJaxpr, sources, away, rerun: list[Eqn], prevent_cse: bool) -> Jaxpr:
+    """The program that fetches `sources`, runs `rerun`, and pushes tangents through."""
     primal, linear = lin.primal, lin.linear
-    sources = [*primal.invars, *saved]
     inputs = [Var(v.aval) for v in sources]
     eqns = []
     here = []

@@ -127,12 +127,12 @@ def _remat_linearize(primals, tangents, *, jaxpr, prevent_cse, differentiated, p
     split = plan(jaxpr, flags(tangents), policy, prevent_cse)
     if log_checkpoint_residuals.value:
         log_plan(split)
-    kept = run(split.forward, *primals)
-    results, saved = kept[: split.num_out], kept[split.num_out :]
+    made = run(split.forward, *primals)
+    results, saved = made[: split.num_out], made[split.num_out :]
     if not any(split.active_out):
         return results, no_tangent(p.remat_p, results)
     params = {**params, "prevent_cse": prevent_cse, "differentiated": True, "policy": None}
-    out = _bind(p.remat_p, split.recompute_and_push, (*primals, *saved, *live(tangents)), params)
+    out = _bind(p.remat_p, split.recompute_and_push, (*kept(primals, split.reads), *saved, *live(tangents)), params)
     return results, spread(out, split.active_out, results)
 
 
