@@ -271,3 +271,19 @@ def test_lowered_programs_take_and_return_values_of_a_library():
     with pytest.raises(ValueError, match="values of libraries' types, which bytes cannot hold"):
         serialize_executable.serialize(read.lower(x).compile())
     assert "tensor<3xi8>" in read.trace(x).lower(lowering_platforms=("cpu", "cuda")).as_text()
+
+
+def test_the_class_of_a_traced_value_is_of_the_package_jax():
+    """Autoray, and with it PennyLane and quimb, takes the functions for a value from the package of its class."""
+    classes = set()
+
+    def seen(x):
+        classes.add(type(x))
+        return x * 2
+
+    for run in (jax.jit, jax.grad, jax.vmap, jax.make_jaxpr, lambda fun: functools.partial(jax.linearize, fun)):
+        run(seen)(X if run is jax.vmap else np.float32(1))
+    jax.jvp(seen, (X,), (X,))
+    jax.jit(lambda key: classes.add(type(key)))(jax.random.key(0))
+    ours = [kind for kind in classes if issubclass(kind, jax.core.Tracer)]
+    assert len(ours) > 2 and {kind.__module__.partition(".")[0] for kind in ours} == {"jax"}

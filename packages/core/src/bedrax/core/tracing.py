@@ -26,6 +26,7 @@ import numpy as np
 from bedrax.core import array, avals, config, errors, executors, offers
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of, interned
 from bedrax.core.codes import coded
+from bedrax.core.public import has_interface
 from bedrax.core.tables import effect_rules, eval_rules, named_axes, pure_shapes, shape_rules, varying_rules
 from bedrax.core.typing import ArrayLike, F
 
@@ -379,6 +380,13 @@ class Tracer(array.Array):
     __slots__ = ("_trace",)
     _trace: Trace
     aval: AbstractValue
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Libraries find the functions for a value by the package of its class (Autoray). Without this, they would look for
+        functions of `bedrax`."""
+        super().__init_subclass__(**kwargs)
+        if cls.__module__.startswith("bedrax.") and has_interface():
+            cls.__module__ = "jax.core"
 
     def __init__(self, trace: Trace, aval: AbstractValue) -> None:
         """For the tracers of libraries, which have a place for `aval`; those of the system set what they need."""
