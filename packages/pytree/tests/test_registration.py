@@ -26,7 +26,7 @@ def test_register_node(tu):
     paths = [tu.keystr(p) for p, _ in tu.tree_leaves_with_path(Box(1, (2,)))]
     assert paths == ["[<flat index 0>]", "[<flat index 1>][0]"]
     assert Box in tu._registry and tu.is_tree_node(Box)
-    assert tu._registry[Box].unflatten("m", (1,)).xs == (1, "m")
+    assert tu._registry[Box].from_iter("m", (1,)).xs == (1, "m")
     with pytest.raises(ValueError) as e:
         tu.register_pytree_node(Box, lambda b: ((), None), lambda *_: None)
     assert str(e.value) == f"Duplicate custom PyTreeDef type registration for {Box}."
@@ -42,6 +42,16 @@ def test_built_in_types_are_taken(tu, builtin):
     with pytest.raises(ValueError, match="Duplicate custom PyTreeDef type registration"):
         tu.register_pytree_node(builtin, lambda x: ((), None), lambda *_: None)
     assert builtin in tu._registry
+
+
+@pytest.mark.parametrize("node", [(1, 2), [1, 2], {"b": 1, "a": 2}, None, (), {}, collections.OrderedDict(b=1, a=2)])
+def test_the_rule_of_a_type_takes_a_node_apart_and_puts_it_together(tu, node):
+    """jaxlie reads the rules of all types, also of those that the engine flattens itself."""
+    rule = tu._registry[type(node)]
+    children, data = rule.to_iter(node)
+    assert list(children) == tu.tree_leaves(node)
+    again = rule.from_iter(data, list(children))
+    assert again == node and type(again) is type(node) and hash(data) is not None
 
 
 @pytest.mark.parametrize("value", [1, [1], (1,), ([1],), {}, None, Pair(1, 2), "list"])

@@ -8,7 +8,7 @@ __getattr__, __dir__, __all__ = attach(
     renamed={"bedrax.pytree": {"flatten_one_level": "flatten_one_level"}},
     hidden={
         "bedrax.pytree": (
-            "_registry",  # Flax, nnx.graphlib
+            "_registry",  # Flax, nnx.graphlib; jaxlie
         )
     },
 )

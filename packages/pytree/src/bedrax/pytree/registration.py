@@ -19,13 +19,24 @@ Typ = TypeVar("Typ", bound=type)
 
 
 class NodeRule(NamedTuple):
-    """The functions that flatten and unflatten a registered type (None: the engine itself does)."""
+    """The functions that flatten and unflatten a registered type. jaxlie uses them, by these names."""
 
-    flatten: Callable[[Any], tuple[Iterable[Any], Hashable]] | None
-    unflatten: Callable[[Hashable, Iterable[Any]], Any] | None
+    to_iter: Callable[[Any], tuple[Iterable[Any], Hashable]]
+    from_iter: Callable[[Hashable, Iterable[Any]], Any]
 
 
-_registry: dict[type, NodeRule] = {t: NodeRule(None, None) for t in (type(None), tuple, list, dict)}
+def _flatten_dict(x: dict[Any, Any]) -> tuple[Iterable[Any], Hashable]:
+    keys = tuple(sorted_keys(x))
+    return [x[k] for k in keys], keys
+
+
+# The engine has its own functions for these types.
+_registry: dict[type, NodeRule] = {
+    type(None): NodeRule(lambda x: ((), None), lambda _, children: None),
+    tuple: NodeRule(lambda x: (x, None), lambda _, children: tuple(children)),
+    list: NodeRule(lambda x: (x, None), lambda _, children: list(children)),
+    dict: NodeRule(_flatten_dict, lambda keys, children: dict(zip(keys, children))),
+}
 
 
 def _check_type(nodetype: Any, function: str) -> None:
