@@ -107,3 +107,33 @@ def test_the_error_about_values_that_a_function_with_a_rule_closes_over():
 
     with pytest.raises(ad.CustomVJPException, match="differentiated with respect to a closed-over value"):
         outer(3.0)
+
+
+@pytest.mark.parametrize(
+    ("operands", "inexact", "complexes", "weak"),
+    [
+        ((1,), "float32", "complex64", True),
+        ((np.int8(1), 2.0), "float32", "complex64", True),
+        ((jnp.bfloat16(1), np.arange(2)), "bfloat16", "complex64", False),
+        ((True, np.float16(1)), "float16", "complex64", False),
+        ((1 + 2j, 1), "complex64", "complex64", True),
+        ((np.zeros((2, 0), np.int16), 1), "float32", "complex64", False),
+    ],
+)
+def test_operands_are_promoted_to_arrays_of_inexact_numbers(operands, inexact, complexes, weak):
+    from jax._src.numpy import util
+
+    for promote, dtype in ((util.promote_dtypes_inexact, inexact), (util.promote_dtypes_complex, complexes)):
+        out = promote(*operands)
+        assert [(x.dtype, x.shape, x.weak_type) for x in out] == [(dtype, np.shape(x), weak) for x in operands]
+        np.testing.assert_allclose(out[-1], np.asarray(operands[-1]).astype(complex))
+
+
+def test_names_of_jumanji_and_jaxctx():
+    from jax._src.numpy.ufuncs import ufunc
+    from jax._src.scipy.special import gammaln, logsumexp
+    from jax._src.typing import SupportsDType
+
+    assert isinstance(jnp.add, ufunc) and not isinstance(jnp.where, ufunc)
+    assert gammaln is jax.scipy.special.gammaln and logsumexp is jax.scipy.special.logsumexp
+    assert SupportsDType.__name__ in str(jax.typing.DTypeLike)
