@@ -383,10 +383,10 @@ class Tracer(array.Array):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Libraries find the functions for a value by the package of its class (Autoray). Without this, they would look for
-        functions of `bedrax`."""
+        functions of `bedrax`. The module that is named here has the classes, for pickle."""
         super().__init_subclass__(**kwargs)
         if cls.__module__.startswith("bedrax.") and has_interface():
-            cls.__module__ = "jax.core"
+            cls.__module__ = "jax._src.core"
 
     def __init__(self, trace: Trace, aval: AbstractValue) -> None:
         """For the tracers of libraries, which have a place for `aval`; those of the system set what they need."""

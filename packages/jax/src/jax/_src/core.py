@@ -32,4 +32,15 @@ __getattr__, __dir__, __all__ = attach(
         # Flax, linen.fp8_ops
         "bedrax.lax.element_types": {"physical_aval": "base_aval"},
     },
+    # The classes of tracers name this module as their own: `Tracer.__init_subclass__`.
+    hidden={
+        "bedrax.autodiff.forward": ("DualTracer", "JVPTracer"),
+        "bedrax.autodiff.linearization": ("LinearizeTracer", "Node"),
+        "bedrax.autodiff.taylor": ("SeriesTracer",),
+        "bedrax.batching.trace": ("BatchTracer",),
+        "bedrax.core.staging": ("StagedTracer",),
+        "bedrax.core.typed_values": ("TypedValue",),
+        "bedrax.sparse.transform": ("SparseTracer",),
+        "bedrax.state.types": ("RefTracer",),
+    },
 )

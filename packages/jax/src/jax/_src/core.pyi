@@ -29,6 +29,14 @@ from bedrax.core.tracing import (
 )
 from bedrax.extend.api_util import safe_map as safe_map, safe_zip as safe_zip
 from bedrax.lax.eager_evaluation import eval_context as eval_context
+from bedrax.autodiff.forward import DualTracer, JVPTracer
+from bedrax.autodiff.linearization import LinearizeTracer, Node
+from bedrax.autodiff.taylor import SeriesTracer
+from bedrax.batching.trace import BatchTracer
+from bedrax.core.staging import StagedTracer
+from bedrax.core.typed_values import TypedValue
+from bedrax.sparse.transform import SparseTracer
+from bedrax.state.types import RefTracer
 from bedrax.core.tracing import current as _current
 from bedrax.lax.primitives.calls import core_call_p as _core_call_p
 from bedrax.lax.element_types import base_aval as _base_aval
