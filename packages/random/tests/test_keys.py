@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import bedrax.numpy as jnp
 from bedrax import lax, random
-from bedrax.autodiff import grad, jvp, vjp
-from bedrax.batching import vmap
+from bedrax.autodiff import custom_linear_solve, grad, jvp, vjp
+from bedrax.batching import custom_vmap, vmap
 from bedrax.core import config, dtypes, executors, staging
 from bedrax.core.array import Array
 from bedrax.core.jitting import jit
@@ -225,6 +225,28 @@ def test_keys_flow_through_jit_scan_and_derivatives():
     bar = pull(1.0)
     assert np.asarray(bar[0]).dtype == dtypes.float0 and float(bar[1]) == float(out) / 2
     assert float(jvp(lambda x: x * random.normal(key), (2.0,), (1.0,))[1]) == float(random.normal(key))
+
+
+def test_programs_of_solvers_and_batching_rules_take_keys():
+    """Every primitive that holds programs takes keys, in programs and under `vmap`."""
+    keys, b = lax.slice_in_dim(KEYS, 0, 3), jnp.arange(3.0)
+
+    def scaled(key, b):
+        scale = lambda x: x * (1 + random.uniform(key))
+        return custom_linear_solve(scale, b, lambda mv, b: b / (1 + random.uniform(key)), symmetric=True)
+
+    @custom_vmap
+    def pair(key, b):
+        return key, b * random.uniform(key)
+
+    pair.def_vmap(lambda n, batched, keys, b: (vmap(lambda k: (k, b * random.uniform(k)))(keys), (True, True)))
+    for key, solved, (same, product) in zip(keys, vmap(scaled, (0, None))(keys, b), zip(*vmap(pair, (0, None))(keys, b))):
+        np.testing.assert_allclose(solved, b / (1 + random.uniform(key)), rtol=1e-6)
+        np.testing.assert_allclose(jit(scaled)(key, b), solved, rtol=1e-6)
+        np.testing.assert_allclose(grad(lambda b: jnp.sum(scaled(key, b)))(b), 1 / (1 + random.uniform(key)), rtol=1e-6)
+        for result in ((same, product), jit(pair)(key, b)):
+            assert (data(result[0]) == data(key)).all()
+            np.testing.assert_allclose(result[1], b * random.uniform(key), rtol=1e-6)
 
 
 def test_jaxprs_print_keys():

@@ -48,8 +48,10 @@ def base_aval(aval: ShapedArray) -> ShapedArray:
 
 def moves_elements(prim: Primitive, avals_in: list[ShapedArray], avals_out: list[ShapedArray]) -> bool:
     """Whether this operation on arrays of these types goes through its batching rule."""
-    return prim.family not in families_on_bases and (
-        any(map(is_extended, avals_in)) or any(map(is_extended, avals_out))
+    return (
+        prim.family not in families_on_bases
+        and (any(map(is_extended, avals_in)) or any(map(is_extended, avals_out)))
+        and not programs.states(prim)
     )
 
 
