@@ -21,6 +21,8 @@ from bedrax.core.avals import aval_of
         (lax.clamp, (0.0, -2.0, 1.0), (1.0, 0.0, 0.0)),
         (lax.rem, (5.0, 2.0), (1.0, -2.0)),
         (lax.rem, (-5.0, 2.0), (1.0, 2.0)),
+        (lax.nextafter, (5.0, 2.0), (1.0, 0.0)),
+        (lax.nextafter, (2.0, 2.0), (1.0, 0.0)),
     ],
 )
 def test_at_special_points(fun, args, want):

@@ -15,7 +15,6 @@ import numpy as np
 from bedrax.autodiff.tables import (
     UndefinedPrimal,
     Zero,
-    absent,
     bilinear,
     instantiate,
     is_undefined,
@@ -251,7 +250,8 @@ def _pow_exponent(t, ans, x, y):
 
 jvp(p.pow_p, _pow_base, _pow_exponent)
 
-absent(p.nextafter_p, why="its step is a property of the number format, not of the function")
+# The step to the next number is a rounding: the derivative is that of `x`.
+jvp(p.nextafter_p, lambda t, ans, x, y: _spread(t, ans), None)
 zero(p.and_p, p.or_p, p.xor_p, p.shift_left_p, p.shift_right_logical_p, p.shift_right_arithmetic_p, p.mulhi_p)
 zero(p.eq_p, p.ne_p, p.ge_p, p.gt_p, p.le_p, p.lt_p, p.eq_to_p, p.le_to_p, p.lt_to_p)
 
