@@ -83,6 +83,12 @@ def test_forward_mode_is_refused():
             run()
 
 
+def test_a_tangent_that_a_program_does_not_use_needs_no_forward_mode():
+    f = product()
+    assert float(jit(lambda a, b: jvp(f, (a, b), (b, a))[0])(f32(2), f32(3))) == 6
+    assert jit(lambda a, b: jvp(lambda a, b: (f(a, b), b)[1], (a, b), (b, a)))(f32(2), f32(3)) == (3, 2)
+
+
 def test_forward_over_reverse_differentiates_the_rule():
     f = product()
     value, tangent = jvp(lambda a: grad(lambda a: f(a, lax.sin(a)))(a), (1.0,), (1.0,))

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bedrax.core import source
+from bedrax.core import dead_code, source
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
 from bedrax.core.staging import make_jaxpr, program_of
@@ -168,7 +168,8 @@ def _holds(var: Var, results: Sequence[Var]) -> bool:
 
 @cached
 def compiled(program: Jaxpr) -> Program:
-    """Return the program as a Python function."""
+    """Return the program, without its unused operations, as a Python function."""
+    program = dead_code.dce(program)
     write = Writer()
     name = _name_of(program)
     write.taken.add(name)
