@@ -6,7 +6,7 @@ import pytest
 import bedrax.numpy as jnp
 import bedrax.numpy.methods  # noqa: F401
 from bedrax import lax, state
-from bedrax.autodiff import custom_jvp, custom_vjp, grad, jvp, value_and_grad
+from bedrax.autodiff import checkpoint, custom_jvp, custom_vjp, grad, jvp, value_and_grad, vjp
 from bedrax.batching import vmap
 from bedrax.core.jitting import jit
 
@@ -155,3 +155,41 @@ def test_the_derivative_of_a_reference_used_by_a_backward_rule_is_an_error():
     assert fun(one) == 1 and vmap(fun)(jnp.ones(1)) == 1
     with pytest.raises(ValueError, match="read or written in the backward pass"):
         grad(fun)(one)
+
+
+def _by_a_reference(x):
+    ref = state.new_ref(x)
+    ref[0] = 5.0
+    ref[...] += 1.0
+    return state.freeze(ref) * x
+
+
+def _with_rules(kind):
+    f = (custom_jvp if kind == "jvp" else custom_vjp)(_by_a_reference)
+    if kind == "jvp":
+        f.defjvp(lambda primals, tangents: jvp(_by_a_reference, primals, tangents))
+    else:
+        backward = lambda x, ct: (vjp(_by_a_reference, x)[1](ct)[0] + 0 * _by_a_reference(ct),)
+        f.defvjp(lambda x: (_by_a_reference(x), x), backward, optimize_remat=kind == "remat")
+    return f
+
+
+@pytest.mark.parametrize("kind", ["jvp", "vjp", "remat"])
+@pytest.mark.parametrize(
+    "within",
+    [
+        jit,
+        lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0],
+        lambda f: lambda x: lax.cond(x[1] > 0, f, lambda x: x, x),
+        lambda f: lambda x: vmap(lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0])(x[None])[0],
+        lambda f: jit(checkpoint(f)),
+    ],
+    ids=["jit", "scan", "cond", "vmap of scan", "checkpoint"],
+)
+def test_functions_and_rules_may_make_references(within, kind):
+    x, f = jnp.arange(3.0), _with_rules(kind)
+    np.testing.assert_allclose(within(f)(x), within(_by_a_reference)(x), rtol=1e-6)
+    gradient = grad(lambda x: jnp.sum(within(f)(x)))
+    expected = grad(lambda x: jnp.sum(within(_by_a_reference)(x)))(x)
+    np.testing.assert_allclose(gradient(x), expected, rtol=1e-6)
+    np.testing.assert_allclose(jit(gradient)(x), expected, rtol=1e-6)

@@ -240,4 +240,5 @@ def jvp_jaxpr(
             moved = [instantiate(t) if w else t for t, w in zip(moved, instantiate_out, strict=True)]
         return [*outs, *live(moved)], flags(moved)
 
-    return staging.trace_to_jaxpr(pushed, [*jaxpr.in_avals, *tangent_types])
+    program, active_out = staging.trace_to_jaxpr(pushed, [*jaxpr.in_avals, *tangent_types])
+    return staging.without_references(program), active_out

@@ -762,7 +762,7 @@ def linearize_jaxpr(
         return [*lin.outs, *new], (linear, active_out, tuple(places[id(x)] for x in residuals))
 
     primal, (linear, active_out, sources) = staging.trace_to_jaxpr(split, jaxpr.in_avals)
-    return LinearizedJaxpr(dce(primal), linear, active_out, sources, len(jaxpr.outvars))
+    return LinearizedJaxpr(staging.without_references(dce(primal)), linear, active_out, sources, len(jaxpr.outvars))
 
 
 def backward_pass(
@@ -851,7 +851,8 @@ def transpose_jaxpr(
         out = backward_pass(jaxpr, args, all_cts)
         return [ct for ct in out if type(ct) is not Zero], tuple(type(ct) is not Zero for ct in out)
 
-    return staging.trace_to_jaxpr(transposed, [*others, *ct_types])
+    program, given = staging.trace_to_jaxpr(transposed, [*others, *ct_types])
+    return staging.without_references(program), given
 
 
 def _split_equations(eqns, depends, marked) -> tuple[list, list]:

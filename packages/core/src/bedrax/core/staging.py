@@ -368,8 +368,8 @@ def trace_to_jaxpr(
 def program_of(
     fun: Callable[..., Any], in_avals: Sequence[AbstractValue], debug_info: DebugInfo | None = None
 ) -> Jaxpr:
-    """Return the program of a function that returns a list of values only."""
-    return trace_to_jaxpr(lambda *args: (fun(*args), None), in_avals, debug_info)[0]
+    """Return the program of a function that returns a list of values only, without the references that it makes."""
+    return without_references(trace_to_jaxpr(lambda *args: (fun(*args), None), in_avals, debug_info)[0])
 
 
 def close_over(jaxpr: Jaxpr, every: bool = True) -> tuple[Jaxpr, list[Any]]:

@@ -113,6 +113,7 @@ def _replaceable(call, rule, primals, active) -> tuple:
 
     forward, (count, bwd) = staging.trace_to_jaxpr(flat, types)
     forward, fun, hoisted = staging.close_over_both(forward, staging.program_of(call, types))
+    forward = staging.without_references(forward)
     args = [*hoisted, *primals]
     given = dict(zip(forward.invars, args, strict=True))
     out = p.remat_opt_p.bind(*args, jaxpr=forward, primal=fun)
