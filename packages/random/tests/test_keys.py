@@ -240,10 +240,12 @@ def test_programs_of_solvers_and_batching_rules_take_keys():
         return key, b * random.uniform(key)
 
     pair.def_vmap(lambda n, batched, keys, b: (vmap(lambda k: (k, b * random.uniform(k)))(keys), (True, True)))
-    for key, solved, (same, product) in zip(keys, vmap(scaled, (0, None))(keys, b), zip(*vmap(pair, (0, None))(keys, b))):
+    pairs = zip(*vmap(pair, (0, None))(keys, b))
+    total = lambda b, key: jnp.sum(scaled(key, b))
+    for key, solved, (same, product) in zip(keys, vmap(scaled, (0, None))(keys, b), pairs):
         np.testing.assert_allclose(solved, b / (1 + random.uniform(key)), rtol=1e-6)
         np.testing.assert_allclose(jit(scaled)(key, b), solved, rtol=1e-6)
-        np.testing.assert_allclose(grad(lambda b: jnp.sum(scaled(key, b)))(b), 1 / (1 + random.uniform(key)), rtol=1e-6)
+        np.testing.assert_allclose(grad(total)(b, key), 1 / (1 + random.uniform(key)), rtol=1e-6)
         for result in ((same, product), jit(pair)(key, b)):
             assert (data(result[0]) == data(key)).all()
             np.testing.assert_allclose(result[1], b * random.uniform(key), rtol=1e-6)
