@@ -87,6 +87,9 @@ def test_a_tangent_that_a_program_does_not_use_needs_no_forward_mode():
     f = product()
     assert float(jit(lambda a, b: jvp(f, (a, b), (b, a))[0])(f32(2), f32(3))) == 6
     assert jit(lambda a, b: jvp(lambda a, b: (f(a, b), b)[1], (a, b), (b, a)))(f32(2), f32(3)) == (3, 2)
+    squared = lambda a: jvp(lambda a: f(a, a), (a,), (a,))[0]
+    assert float(lax.scan(lambda a, _: (squared(a), None), f32(2), None, length=2)[0]) == 16
+    assert float(jit(lambda a: lax.cond(a > 0, squared, squared, a))(f32(3))) == 9
 
 
 def test_forward_over_reverse_differentiates_the_rule():

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import avals, config, dead_code, dtypes, effects, monitoring, offers, source
+from bedrax.core import avals, config, dtypes, effects, monitoring, offers, source
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray
 from bedrax.core.facts import cached
@@ -309,7 +309,7 @@ def lower(
     if axes is not None:
         program.partitioner = Shardy(program, axes)
     keeps = (True,) * len(jaxpr.invars) if keep_unused else kept_arguments(jaxpr)
-    original, jaxpr = jaxpr, dead_code.dce(_without_tokens(jaxpr))
+    original, jaxpr = jaxpr, _without_tokens(jaxpr)
     kept = [i for i, k in enumerate(keeps) if k]
     hoisted = [not embed_constants and hoists(v.aval) for v in jaxpr.constvars]
     constants = [c for c, h in zip(jaxpr.consts, hoisted) if h]
