@@ -173,6 +173,16 @@ def partly():
         ),
         A,
     )
+    other = Mesh(np.array(d).reshape(8), ("z",))
+    for to, axis, what in ((mesh, "x", "which it maps"), (other, "z", "which its mesh does not have")):
+        for move in (device_put, xla.with_sharding_constraint):
+            moved = over(lambda a: move(a, NamedSharding(to, P(None, axis))), P("x"), P("x"), axis_names={"x"})
+            try:
+                jit(moved)(A)
+            except ValueError as error:
+                assert f"names the axis '{axis}', {what}" in str(error) and "['y']" in str(error), error
+            else:
+                raise AssertionError(axis)
 
 
 def partly_over_a_split_value():

@@ -1,6 +1,10 @@
 """StableHLO of placement: annotations for the partitioner and for buffers in other memories."""
 
+from itertools import chain
+from typing import Any
+
 from bedrax.lax.primitives.placement import inspect_sharding_p, reshard_p, shard_alike_p
+from bedrax.parallel.specs import axes_of
 from bedrax.xla_backend import sharding
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.layout import Layout
@@ -27,8 +31,22 @@ def _reshard(ctx, x, *, to, src):
         x = ctx.custom_call("LayoutConstraint", (x,), operand_layouts=[order], result_layouts=[order])
     split = getattr(to, "sharding", to)
     if hasattr(split, "_to_xla_hlo_sharding") and split.num_devices > 1 and ctx.program.num_partitions > 1:
+        if ctx.program.manual is not None and hasattr(split, "spec"):
+            _check_free(ctx.program.manual, split.spec)
         return ctx.program.partitioner.constrained(ctx, x, split)
     return x
+
+
+def _check_free(manual: Any, spec: Any) -> None:
+    """Raise ValueError if a spec inside a `shard_map` names an axis that is mapped there, or is not of its mesh."""
+    free = [name for name in manual.mesh.axis_names if name not in manual.manual]
+    for name in chain.from_iterable(map(axes_of, spec)):
+        if name not in free:
+            what = "which it maps" if name in manual.manual else "which its mesh does not have"
+            raise ValueError(
+                f"a sharding inside a shard_map names the axis {name!r}, {what}. It may name the axes that are left to the"
+                f" compiler: {free}"
+            )
 
 
 def _elsewhere(to, src, kind) -> bool:
