@@ -121,3 +121,13 @@ def test_marks_spread_through_a_carry_until_nothing_changes():
 
     assert settled([use], [True, False, False, False], results_of)[0] == (True,) * 4
     assert settled([use], [False, False, True, False], results_of)[0] == (False, False, True, True)
+
+
+def test_a_part_of_a_loop_that_no_step_changes_has_a_gradient():
+    """The number of steps is not known when the loop is traced."""
+
+    def passed(x):
+        step = lambda c: (lax.add(c[0], 1), c[1], lax.add(c[2], c[1]))
+        return lax.while_loop(lambda c: lax.lt(c[0], 3), step, (0, x, np.float32(0)))[1]
+
+    assert float(grad(lambda x: lax.mul(passed(x), x))(np.float32(5))) == 10

@@ -267,3 +267,19 @@ def test_loops_are_traced_once_per_function_and_type():
     for _ in range(3):
         lax.scan(body, f32(0), X)
     assert len(calls) == 1
+
+
+def test_parts_of_a_loop_that_no_step_changes_are_constants():
+    """A part that the condition reads stays in the carry, and so does one whose place another part takes."""
+
+    def loop(scale, limit, a, b):
+        return lax.while_loop(
+            lambda c: lax.lt(c[0], c[2]),
+            lambda c: (lax.add(c[0], c[1]), c[1], c[2], c[4], c[3]),
+            (0.0, scale, limit, a, b),
+        )
+
+    (eqn,) = make_jaxpr(loop)(*map(np.float32, (2, 7, 1, 3))).eqns
+    assert eqn.params["body_nconsts"] == 1 and len(eqn.outvars) == 4
+    assert [float(x) for x in loop(*map(np.float32, (2, 7, 1, 3)))] == [8, 2, 7, 1, 3]
+    assert aval_of(lax.while_loop(lambda c: lax.lt(c[0], 3), lambda c: (lax.add(c[0], 1), c[1]), (0, 1.5))[1]).weak_type

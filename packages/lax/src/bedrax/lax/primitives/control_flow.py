@@ -16,6 +16,7 @@ from bedrax import lax, pytree
 from bedrax.core import config, dims, dtypes, effects, offers, staging
 from bedrax.core.avals import abstractify, aval_of
 from bedrax.core.codes import coded
+from bedrax.core.dead_code import dce_for, kept
 from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.facts import cached, fact
 from bedrax.core.ir import Jaxpr, Var, eval_jaxpr
@@ -455,16 +456,44 @@ def while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], A
     _check_effects("while_loop", cond_jaxpr, body_jaxpr)
     check_carry("while_loop", tree, types, body_tree, body_jaxpr.out_avals, body_fun)
     body_jaxpr = _match_weak_types(body_jaxpr, len(body_consts), len(leaves))
-    out = while_p.bind(
-        *cond_consts,
-        *body_consts,
-        *leaves,
-        cond_jaxpr=cond_jaxpr,
-        cond_nconsts=len(cond_consts),
-        body_jaxpr=body_jaxpr,
-        body_nconsts=len(body_consts),
+    fixed = _unchanged(body_jaxpr, len(body_consts), dce_for(cond_jaxpr, (True,))[1][len(cond_consts) :])
+    moves = [not f for f in fixed]
+    if any(fixed):
+        cond_jaxpr = _with_parts(cond_jaxpr, len(cond_consts), (), tuple(moves))
+        body_jaxpr = _with_parts(body_jaxpr, len(body_consts), tuple(fixed), tuple(moves))
+    out = iter(
+        while_p.bind(
+            *cond_consts,
+            *body_consts,
+            *kept(leaves, fixed),
+            *kept(leaves, moves),
+            cond_jaxpr=cond_jaxpr,
+            cond_nconsts=len(cond_consts),
+            body_jaxpr=body_jaxpr,
+            body_nconsts=len(body_consts) + sum(fixed),
+        )
     )
-    return pytree.tree_unflatten(tree, out)
+    value = lambda x: lax.asarray(x) if aval_of(x).is_array else x
+    return pytree.tree_unflatten(tree, [next(out) if m else value(x) for x, m in zip(leaves, moves, strict=True)])
+
+
+def _unchanged(body: Jaxpr, num_consts: int, tested: Sequence[bool]) -> list[bool]:
+    """Which parts of the carry no step changes, and the condition does not read.
+
+    They are constants of the body: their derivatives do not depend on the number of steps.
+    """
+    carry = body.invars[num_consts:]
+    return [out is v and not t for t, v, out in zip(tested, carry, body.outvars, strict=True)]
+
+
+@cached
+def _with_parts(jaxpr: Jaxpr, num_consts: int, fixed: tuple[bool, ...], moves: tuple[bool, ...]) -> Jaxpr:
+    """The condition or body of a loop with some parts of the carry; the `fixed` ones are further constants."""
+    consts, carry = jaxpr.invars[:num_consts], jaxpr.invars[num_consts:]
+    if not fixed:
+        return jaxpr.replace(invars=[*consts, *kept(carry, moves)])
+    invars = [*consts, *kept(carry, fixed), *kept(carry, moves)]
+    return jaxpr.replace(invars=invars, outvars=kept(jaxpr.outvars, moves))
 
 
 def _made_from(body_fun: Callable, role: str, made: Callable) -> Callable:
