@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bedrax.numpy as jnp
-from bedrax.autodiff import grad
+from bedrax.autodiff import grad, jvp
 from bedrax.batching import vmap
 from bedrax.core import config, dtypes
 from bedrax.core.jitting import jit
@@ -252,6 +252,13 @@ def test_frexp_and_ldexp_are_inverse(x):
     m, e = jnp.frexp(np.float32(x))
     assert x == 0 or 0.5 <= abs(float(m)) < 1
     assert float(jnp.ldexp(m, e)) == x
+
+
+def test_the_significand_has_a_derivative():
+    x = np.float32([0.75, 2, -3, 1e30, 0, np.inf])
+    m, moved = jvp(lambda x: jnp.frexp(x)[0], (x,), (np.ones_like(x),))
+    np.testing.assert_array_equal(m, np.frexp(x)[0])
+    np.testing.assert_array_equal(moved, [1, 0.25, 0.25, 2.0**-100, 1, 1])
 
 
 @pytest.mark.parametrize("decimals", [-1, 0, 1, 2])

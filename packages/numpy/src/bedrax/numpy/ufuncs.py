@@ -972,9 +972,8 @@ def frexp(x: ArrayLike, /) -> tuple[Array, ...]:
     mask = (1 << exponent_bits) - 1
     make = whole.type
     e = lax.bitwise_and(lax.shift_right_logical(i, make(mant)), make(mask))
-    m = lax.bitwise_or(lax.bitwise_and(i, make(~(mask << mant))), make((bias - 1) << mant))
-    m = lax.bitcast_convert_type(m, dtype)
     e = lax.sub(lax.convert_to(e, np.dtype(np.int32), False), np.int32(bias - 1))
+    m = ldexp(y, lax.neg(e))  # a product, which has a derivative
     e = operators._select(tiny, lax.sub(e, np.int32(lift)), e)
     special = lax.bitwise_or(lax.bitwise_not(lax.is_finite(x)), lax.eq(x, _constant(x, 0.0)))
     return operators._select(special, x, m), operators._select(special, np.int32(0), e)
