@@ -1,4 +1,4 @@
-"""Names that upstream removed exist here, and warn as upstream's did."""
+"""Names that upstream removed exist here and warn, or their error names the replacement."""
 
 import importlib
 import subprocess
@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from jax._removed_names import REMOVED
+from jax._removed_names import REMOVED, REPLACED
 
 PROGRAMS = Path(__file__).with_name("programs")
 
@@ -47,3 +47,14 @@ def test_a_name_of_a_module_warns_each_time(monkeypatch):
         with pytest.warns(DeprecationWarning, match="shard_alike is deprecated") as found:
             assert callable(module.shard_alike)
         assert found[0].filename == __file__
+
+
+@pytest.mark.parametrize("name", sorted(REPLACED))
+def test_a_name_that_is_absent_names_its_replacement(name):
+    replacement = REPLACED[name]
+    module, _, attribute = name.rpartition(".")
+    with pytest.raises(AttributeError, match=rf"has no attribute '{attribute}': it was removed; use ") as found:
+        getattr(importlib.import_module(module), attribute)
+    assert str(found.value).endswith(replacement)
+    if (path := replacement.split()[0]).startswith("jax.") and "(" not in path:
+        assert look_up(path) is not None

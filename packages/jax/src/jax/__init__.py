@@ -8,10 +8,13 @@ from bedrax.core import executors as _executors
 from bedrax.core import offers as _offers
 from bedrax.core.lazy import attach
 from bedrax.core.lazy import deprecated as _deprecated
+from bedrax.core.lazy import replaced as _replaced
 
 from ._removed_names import REMOVED as _REMOVED
+from ._removed_names import REPLACED as _REPLACED
 
 _deprecated.update({name: text for name, text in _REMOVED.items() if text is not None})
+_replaced.update(_REPLACED)
 # What the metadata of all packages say; to read these takes time.
 _offers.name_all(
     {

@@ -12,6 +12,9 @@ from typing import Any
 # Name with its module, or module -> text of the DeprecationWarning when it is looked up, or imported.
 deprecated: dict[str, str] = {}
 
+# Name with its module -> what to use in its place: the message of a name that was removed has it.
+replaced: dict[str, str] = {}
+
 Names = Mapping[str, "tuple[str, ...] | str"]
 _NONE: Mapping[str, Any] = {}
 
@@ -67,7 +70,9 @@ def attach(
 
     def get(name: str) -> Any:
         if name not in places:
-            raise AttributeError(f"module '{module}' has no attribute '{name}'")
+            instead = replaced.get(f"{module}.{name}")
+            hint = f": it was removed; use {instead}" if instead else ""
+            raise AttributeError(f"module '{module}' has no attribute '{name}'{hint}")
         home, original = places[name], originals.get(name, name)
         try:
             if home == module:
