@@ -156,6 +156,11 @@ def test_disable_jit_runs_python():
         (lambda x: int(x), errors.ConcretizationTypeError, "write x.astype(int)"),
         (lambda x: complex(x), errors.ConcretizationTypeError, "complex(x) makes a Python number"),
         (lambda x: [1, 2][x], errors.TracerIntegerConversionError, "Python needs the integer value of a traced array"),
+        (
+            lambda x: f"{x:.2f}",
+            errors.JAXTypeError,
+            "the format '.2f' is for a number, got a traced array of type float32[]",
+        ),
         (lambda x: range(x), errors.TracerIntegerConversionError, "lax.fori_loop"),
         (
             lambda x: np.sin(x),

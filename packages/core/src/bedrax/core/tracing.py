@@ -357,7 +357,7 @@ def axis_size(name: str) -> int:
         raise NameError(
             coded(
                 "BX-AXIS-NAME",
-                f"no axis named {name!r} is bound here; bound are {bound}. Call the function under a vmap(...,"
+                f"no axis named {name!r} is bound here; the bound axes: {bound}. Call the function under a vmap(...,"
                 " axis_name=...) or shard_map that has it.",
             )
         ) from None
@@ -451,7 +451,14 @@ class Tracer(array.Array):
         return f"Traced<{self.aval.short()}>with<{type(self._trace).__name__}>"
 
     def __format__(self, spec: str) -> str:
-        return format(str(self), spec)
+        try:
+            return format(str(self), spec)
+        except ValueError:
+            raise errors.JAXTypeError(
+                f"the format {spec!r} is for a number, got a traced array of type {errors.shaped(self)}; print it with"
+                " jax.debug.print, which applies formats when the program runs"
+                f"{errors.origin_of(self)}"
+            ) from None
 
 
 def _conversion(name: str) -> str:
