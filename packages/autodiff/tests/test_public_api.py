@@ -116,6 +116,7 @@ def test_integer_arguments():
             X,
             "grad is for functions that return one scalar, got a result of shape (3,); sum it, or use jacrev",
         ),
+        (lambda x: None, 1.0, "grad is for functions that return one scalar, got the result None; return a value"),
         (
             lambda x: (x, x),
             1.0,

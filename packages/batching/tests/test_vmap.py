@@ -101,7 +101,7 @@ def test_names_give_collectives():
     both = vmap(vmap(lambda x: lax.psum(x, ("i", "j")), axis_name="i"), axis_name="j")(M)
     np.testing.assert_allclose(np.asarray(both), np.full((2, 3), M.sum()))
     assert vmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(X).shape == (3, 3)
-    with pytest.raises(NameError, match="no axis named 'j' is bound here; bound are 'i'"):
+    with pytest.raises(NameError, match="no axis named 'j' is bound here; the bound axes: 'i'"):
         vmap(lambda x: lax.psum(x, "j"), axis_name="i")(X)
 
 

@@ -444,3 +444,13 @@ def test_positions_out_of_bounds_may_be_ignored():
 def test_a_traced_axis_is_refused():
     with pytest.raises(errors.ConcretizationTypeError, match="an axis, which is part of the program"):
         jit(lambda x, axis: jnp.min(x, axis))(np.ones(3, np.float32), 0)
+
+
+def test_a_traced_bound_of_a_slice_names_its_argument():
+    def part(x, count):
+        return x[:count]
+
+    with pytest.raises(IndexError, match="the bounds of a slice are known integers") as found:
+        jit(part)(jnp.arange(3.0), 2)
+    assert "depends on the value of the argument count." in str(found.value)
+    assert str(found.value).endswith("BX-SHAPE-VALUE")

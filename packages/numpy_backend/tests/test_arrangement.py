@@ -49,11 +49,11 @@ def primitives_of(fun, *args):
         (lambda: lax.pad(X, 0.0, ((0, 0, 0), (-3, -3, 0))), ValueError, "sizes are not negative"),
         (lambda: lax.pad(X, 0.0, ((0, 0, 0), (0, 0, -1))), ValueError, "interior padding is not negative, got"),
         (lambda: lax.pad(X, np.ones(2, "f"), ((0, 0, 0),) * 2), ValueError, "padding_value is a scalar, got shape"),
-        (lambda: lax.concatenate([X, np.ones((3,), "f")], 0), TypeError, "the arrays have one rank, got shapes"),
+        (lambda: lax.concatenate([X, np.ones((3,), "f")], 0), TypeError, "the arrays must have one rank, got shapes"),
         (
             lambda: lax.concatenate([X, np.ones((3, 5), "f")], 0),
             TypeError,
-            "the other axes have equal lengths, got shapes",
+            "concatenate along axis 0: the other axes must have equal lengths, got shapes",
         ),
         (
             lambda: lax.concatenate([X, N], 0),

@@ -247,7 +247,7 @@ BAD = {
     ),
     "out spec too long": (lambda: over(lambda a: lax.reduce_sum(a, (0, 1)), P(), P("x"))(A), "for result of <lambda>, of rank 0"),
     "unknown collective": (lambda: over(lambda a: lax.psum(a, "z"), P(), P())(A), "no axis named 'z' is bound here"),
-    "outside": (lambda: jit(lambda a: lax.psum(a, "x"))(A), "no axis named 'x' is bound here; bound are none"),
+    "outside": (lambda: jit(lambda a: lax.psum(a, "x"))(A), "no axis named 'x' is bound here; the bound axes: none"),
     "no types to infer": (lambda: shard_map(lambda a: a, mesh=MESH, out_specs=P())(A), "do not state how they are split"),
     "partial sums": (lambda: over(lambda a: lax.pcast(a, "x", to="unreduced"), P(), P())(A), "only from varying"),
     "sums of an Auto axis": (lambda: over(lambda a: a, P(), P(unreduced={"x"}))(A), "over axes of type Explicit only"),

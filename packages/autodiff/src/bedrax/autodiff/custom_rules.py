@@ -340,7 +340,9 @@ def _cotangent_leaves(what: str, bound: BoundVJP, result: Any) -> list:
     if not isinstance(result, tuple):
         raise TypeError(f"{what} returns a tuple, one cotangent or None per differentiable argument, got {result!r}")
     if len(result) != len(arguments):
-        raise TypeError(f"{what} returns {len(arguments)} cotangents, one or None per argument; got {len(result)}")
+        raise TypeError(
+            f"{what} must return {len(arguments)} cotangents, one or None per argument; it returned {len(result)}"
+        )
     is_none = lambda x: x is None or _is_zero(x)
     flat: list[Any] = []
 

@@ -167,11 +167,12 @@ def value_and_grad(
         out_tree, aux_tree, n = recorded.aux
         outs = recorded.outs[:n]
         if n != 1 or not pytree.treedef_is_leaf(out_tree):
+            result = pytree.tree_unflatten(out_tree, outs)
+            remedy = "return a value" if result is None else "pass has_aux=True if the rest is not differentiated"
             raise TypeError(
                 coded(
                     "BX-GRAD-SCALAR",
-                    "grad is for functions that return one scalar, got the result"
-                    f" {pytree.tree_unflatten(out_tree, outs)}; pass has_aux=True if the rest is not differentiated",
+                    f"grad is for functions that return one scalar, got the result {result}; {remedy}",
                     [f"The function is {source.describe_function(fun)}."],
                 )
             )

@@ -612,7 +612,7 @@ def one_hot(
              [0., 0., 1.],
              [0., 0., 0.]], dtype=float32)
     """
-    num_classes = dims.canonical_dim(num_classes, "in one_hot")
+    num_classes = dims.canonical_dim(num_classes, "It is needed in jax.nn.one_hot.")
     x = array("one_hot", x)
     dtype = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "one_hot")
     return lax.placed_result(out_sharding, _one_hot, x, num_classes=num_classes, dtype=dtype, axis=axis)

@@ -56,7 +56,12 @@ def _parse(subscripts: str, ranks: tuple) -> tuple:
 
 def _resolve(terms: list, output: list | None, ranks: tuple, shown: Any) -> tuple:
     if len(terms) != len(ranks):
-        raise ValueError(f"einsum: {len(terms)} terms for {len(ranks)} operands in {shown!r}; one per operand")
+        raise ValueError(
+            coded(
+                "BX-EINSUM",
+                f"einsum: {shown!r} has {len(terms)} terms for {len(ranks)} operands; write one per operand",
+            )
+        )
     longest, resolved = 0, []
     for i, (term, rank) in enumerate(zip(terms, ranks, strict=True)):
         hidden = rank - len(term) + 1 if ... in term else 0
@@ -125,7 +130,13 @@ def _steps(inputs: tuple, output: tuple, shapes: tuple, optimize: Any) -> tuple:
                 sizes[c] = d
             elif not dims.definitely_equal(known, d) and not dims.definitely_equal(d, 1):
                 label = "..." if isinstance(c, _Ellipsis) else c
-                raise ValueError(f"einsum: label {label!r} has lengths {known} and {d} in {list(shapes)}; equal, or 1")
+                raise ValueError(
+                    coded(
+                        "BX-EINSUM",
+                        f"einsum: label {label!r} has lengths {known} and {d} in operands of shapes {list(shapes)}; the"
+                        " lengths of a label must be equal, or 1",
+                    )
+                )
     terms = [list(zip(term, shape, strict=True)) for term, shape in zip(inputs, shapes, strict=True)]
     steps: list[_Step] = []
     for group in _path(inputs, output, sizes, optimize):

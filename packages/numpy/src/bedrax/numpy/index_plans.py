@@ -196,10 +196,11 @@ def _slice_entry(v: Any, s: slice) -> Any:
     except (TypeError, errors.JAXTypeError):
         if isinstance(v, (float, complex, np.floating, np.complexfloating)):
             raise TypeError(f"the bounds of a slice are integers, got {v!r} in {s}") from None
-        raise IndexError(
+        message = (
             f"the bounds of a slice are known integers, as they decide a shape; got {s}. Use lax.dynamic_slice_in_dim"
             " for a start that is computed."
-        ) from None
+        )
+        raise IndexError(coded("BX-SHAPE-VALUE", f"{message}{errors.origin_of(v)}")) from None
 
 
 _LISTS = (

@@ -167,7 +167,7 @@ def linspace(
       >>> jnp.linspace(0, 1, 4, endpoint=False)
       Array([0.  , 0.25, 0.5 , 0.75], dtype=float32)
     """
-    num = dims.canonical_dim(num, "in jnp.linspace")
+    num = dims.canonical_dim(num, "It is needed in jnp.linspace.")
     if isinstance(num, int) and num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     operand("linspace", start, 0), operand("linspace", stop, 1)

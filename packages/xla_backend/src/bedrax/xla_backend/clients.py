@@ -461,7 +461,7 @@ def get_backend(platform: str | runtime.Client | None = None) -> runtime.Client:
       >>> backend.get_backend("toaster")
       Traceback (most recent call last):
         ...
-      RuntimeError: Unknown backend 'toaster'; there are ...
+      RuntimeError: Unknown backend 'toaster'; this process has ...
     """
     if platform is None:
         if _default is None:
@@ -475,10 +475,10 @@ def get_backend(platform: str | runtime.Client | None = None) -> runtime.Client:
             return clients[name]
     if platforms.members(platform) != (platform,):
         raise RuntimeError(
-            f"Unknown backend: none for {platform!r}, which stands for {' or '.join(platforms.members(platform))}; there are"
+            f"Unknown backend: {platform!r} stands for {' or '.join(platforms.members(platform))}, and this process has only"
             f" {', '.join(clients)}{_failure_text()}"
         )
-    raise RuntimeError(f"Unknown backend {platform!r}; there are {', '.join(clients)}{_failure_text()}")
+    raise RuntimeError(f"Unknown backend {platform!r}; this process has {', '.join(clients)}{_failure_text()}")
 
 
 def default_backend() -> str:

@@ -226,7 +226,7 @@ def register_backend_factory(
       ... '''
       >>> out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
       >>> print(out.stdout)
-      Unknown backend 'toaster'; there are ...toaster (OSError: it is not plugged in)
+      Unknown backend 'toaster'; this process has ...toaster (OSError: it is not plugged in)
     """
     if not fail_quietly or experimental or make_topology is not None or c_api is not None:
         raise NotImplementedError(

@@ -645,7 +645,10 @@ def _concatenate_shape(*operands, dimension):
     shapes = [a.shape for a in operands]
     if any(len(s) != rank for s in shapes):
         raise TypeError(
-            coded("BX-CONCATENATE", f"concatenate: the arrays have one rank, got shapes {', '.join(map(str, shapes))}")
+            coded(
+                "BX-CONCATENATE",
+                f"concatenate: the arrays must have one rank, got shapes {', '.join(map(str, shapes))}",
+            )
         )
     if not 0 <= dimension < rank:
         raise TypeError(f"concatenate: dimension {dimension} is not an axis of arrays of shape {shape}")
@@ -655,7 +658,7 @@ def _concatenate_shape(*operands, dimension):
             raise TypeError(
                 coded(
                     "BX-CONCATENATE",
-                    f"concatenate along {dimension}: the other axes have equal lengths, got shapes {shapes}",
+                    f"concatenate along axis {dimension}: the other axes must have equal lengths, got shapes {shapes}",
                 )
             )
         total = total + s[dimension]
