@@ -122,3 +122,10 @@ def test_derivatives_do_not_check_again():
     operations = both.get_concrete_function(tf.TensorSpec([None], tf.float32)).graph.get_operations()
     assert [op.type for op in operations if op.type in ("If", "StatelessIf")] in (["If"], ["StatelessIf"])
     np.testing.assert_array_equal(both(tf.ones(3)), 2 * np.ones(3))
+
+
+def test_the_error_of_an_unknown_size_names_the_argument_and_a_specification():
+    model = convert(lambda params, x: x @ params["w"], native_serialization=False)
+    graph = tf.function(lambda x: model({"b": tf.ones(2), "w": tf.ones([4, 2])}, x), autograph=False)
+    with pytest.raises(ValueError, match=r"polymorphic shape of args\[1\] \(of shape \(None, 4\)\).*as in '\(d0, _\)'"):
+        graph.get_concrete_function(tf.TensorSpec([None, 4]))

@@ -40,6 +40,7 @@ def test_specifications(spec, like, shape):
     [
         ("a, _", None, "in dimension 1: spec contains ... but no 'like' shape was given"),
         ("a, ...", (1, None), "unexpected placeholder for unknown dimension; like="),
+        ("a, ...", (1, None), "Name the dimension in the specification, as in '(_, d1)'"),
         ("a, 3", (1, 2), "in dimension 1: different size 3 for known dimension"),
         ("a, b", (1,), "it has 2 dimensions, the shape it is for has 1"),
         ("a, _", (1,), "the shape it is for has 1 dimensions"),

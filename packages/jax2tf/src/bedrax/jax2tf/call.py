@@ -52,7 +52,7 @@ class Call:
         self.tensors: list[Any] = [x.tensor for x in given]
         shapes = [arguments.outer_shape(x) for x in given]
         specs = specifications(self.in_tree, args, kwargs, polymorphic_shapes)
-        symbolic = shape_poly.symbolic_shapes(shapes, specs, constraints)
+        symbolic = shape_poly.symbolic_shapes(shapes, specs, constraints, argument_names(self.in_tree))
         self.avals: list[ShapedArray] = [ShapedArray(s, x.dtype) for s, x in zip(symbolic, given, strict=True)]
         self.flat: Callable[..., Any] = staging.flat_fun(fun, self.in_tree)
         self.jaxpr: Any
@@ -72,6 +72,16 @@ class Call:
     def unflatten(self, outs: Any) -> Any:
         """The results in the structure of the function's result."""
         return pytree.tree_unflatten(self.out_tree, outs)
+
+
+def argument_names(in_tree: Any) -> Callable[[int], str]:
+    """The name of an argument in messages, such as ``args[1]`` or ``args[0]['w']``, by its position among the leaves."""
+
+    def name(i: int) -> str:
+        first, *path = pytree.leaf_paths(in_tree)[i]
+        return f"{('args', 'kwargs')[first.idx]}{pytree.keystr(tuple(path))}"
+
+    return name
 
 
 def specifications(

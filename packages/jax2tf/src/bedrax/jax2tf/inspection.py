@@ -13,7 +13,7 @@ from bedrax.core import dtypes, staging
 from bedrax.core.avals import ShapeDtypeStruct, aval_of
 from bedrax.jax2tf import checks
 from bedrax.jax2tf.arguments import to_tensor
-from bedrax.jax2tf.call import PolyShape, specifications
+from bedrax.jax2tf.call import PolyShape, argument_names, specifications
 from bedrax.jax2tf.convert import convert
 from bedrax.tf import tensorflow as tf
 from bedrax.tf.tables import in_tf_call, tf_functions
@@ -188,7 +188,7 @@ def eval_polymorphic_shape(fun_jax: Callable[..., Any], *, polymorphic_shapes: A
             (tuple(x.shape), _dtype(x)) if hasattr(x, "shape") else (aval_of(x).shape, aval_of(x).dtype) for x in leaves
         ]
         specs = specifications(in_tree, args, kwargs, polymorphic_shapes)
-        shapes = shape_poly.symbolic_shapes([shape for shape, _ in given], specs, ())
+        shapes = shape_poly.symbolic_shapes([shape for shape, _ in given], specs, (), argument_names(in_tree))
         avals = [ShapeDtypeStruct(s, dtype) for s, (_, dtype) in zip(shapes, given, strict=True)]
         jaxpr, out_tree = staging.trace_to_jaxpr(staging.flat_fun(fun_jax, in_tree), [aval_of(a) for a in avals])
         found = [ShapeDtypeStruct(a.shape, a.dtype) for a in jaxpr.out_avals]

@@ -105,7 +105,10 @@ class _Reader:
             raise self.error(f"the shape it is for has {len(self.like)} dimensions; like={self.like}")
         size = self.like[i]
         if size is None:
-            raise self.error(f"unexpected placeholder for unknown dimension; like={self.like}")
+            named = ", ".join("_" if d is not None else f"d{k}" for k, d in enumerate(self.like))
+            raise self.error(
+                f"unexpected placeholder for unknown dimension; like={self.like}. Name the dimension in the specification, as in '({named})'"
+            )
         return size
 
     def item(self) -> Any:

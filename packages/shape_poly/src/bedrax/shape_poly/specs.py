@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax import pytree
@@ -142,13 +142,17 @@ def symbolic_args_specs(
 
 
 def symbolic_shapes(
-    shapes: Sequence[Sequence[int | None]], specs: Sequence[str | None], constraints: Sequence[str] = ()
+    shapes: Sequence[Sequence[int | None]],
+    specs: Sequence[str | None],
+    constraints: Sequence[str] = (),
+    name: Callable[[int], str] = "argument {}".format,
 ) -> list[tuple[Any, ...]]:
     """Shapes of several arguments, in one scope.
 
     Args:
       shapes: the shapes; None for unknown dimensions.
       specs: a specification (or None) per argument.
+      name: the name of an argument in messages, by its position.
 
     Raises:
       ValueError: a specification does not fit; the message names the argument.
@@ -159,7 +163,7 @@ def symbolic_shapes(
         try:
             out.append(parse_shape(spec, scope, shape))
         except ValueError as e:
-            raise ValueError(f"polymorphic shape of argument {i} (of shape {tuple(shape)}): {e}") from None
+            raise ValueError(f"polymorphic shape of {name(i)} (of shape {tuple(shape)}): {e}") from None
     return out
 
 
