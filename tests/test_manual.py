@@ -93,3 +93,10 @@ def test_signatures_have_the_types_of_the_stubs():
     jnp = pytest.importorskip("jax.numpy")
     assert reference.signature(jnp.sin, "sin") == "(x: ArrayLike, /) -> Array"
     assert reference.signature(jnp.quantile, "quantile").startswith("(a: ArrayLike, q: ArrayLike, axis: ")
+
+
+def test_an_abbreviation_does_not_end_the_summary():
+    import reference
+
+    entry = reference.Entry("he_normal", None, "Normal numbers (He et al. 2015), e.g. for relu. A second sentence.")
+    assert entry.summary == "Normal numbers (He et al. 2015), e.g. for relu."

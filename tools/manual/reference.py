@@ -50,7 +50,7 @@ class Entry(NamedTuple):
     def summary(self) -> str:
         """The first sentence, as Markdown."""
         first = " ".join(self.doc.strip().partition("\n\n")[0].split())
-        return escaped(re.split(r"(?<=[^.]\.)(?<!e\.g\.)(?<!i\.e\.)\s", first)[0])
+        return escaped(re.split(r"(?<=[^.]\.)(?<!e\.g\.)(?<!i\.e\.)(?<!et al\.)\s", first)[0])
 
 
 def modules() -> dict[str, ModuleType]:
@@ -95,7 +95,7 @@ def _pages() -> Iterator[tuple[str, str]]:
     ]
     for caption in GROUPS:
         below = [n for n in shown if _group(n) == caption]
-        lines += ["```{toctree}", f":caption: {caption}", ":maxdepth: 1", "", *below, "```\n"]
+        lines += ["```{toctree}", ":hidden:", f":caption: {caption}", ":maxdepth: 1", "", *below, "```\n"]
         lines += [f"## {caption}\n", "| module | names | contents |", "|---|---|---|"]
         lines += [f"| [{n}]({n}.md) | {len(full[n])} | {_contents(full[n])} |" for n in below]
         lines += [""]
