@@ -478,7 +478,7 @@ def while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], A
 
 
 def _unchanged(body: Jaxpr, num_consts: int, tested: Sequence[bool]) -> list[bool]:
-    """Which parts of the carry no step changes, and the condition does not read.
+    """Mark the parts of the carry that no step changes and that the condition does not read.
 
     They are constants of the body: their derivatives do not depend on the number of steps.
     """
