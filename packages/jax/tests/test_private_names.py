@@ -137,3 +137,96 @@ def test_names_of_jumanji_and_jaxctx():
     assert isinstance(jnp.add, ufunc) and not isinstance(jnp.where, ufunc)
     assert gammaln is jax.scipy.special.gammaln and logsumexp is jax.scipy.special.logsumexp
     assert SupportsDType.__name__ in str(jax.typing.DTypeLike)
+
+
+def test_arguments_that_a_library_adds_to_a_program():
+    """BrainState makes the states that a function reads arguments of its program, while it is traced."""
+    from jax._src import core, source_info_util
+
+    def f(x):
+        trace = core.trace_ctx.trace
+        y, n = (
+            trace.new_arg(core.ShapedArray(shape, jnp.float32), source_info=source_info_util.current())
+            for shape in ((2,), ())
+        )
+        return {"out": x + jnp.sum(y * np.arange(2.0)) * n}
+
+    program, shapes = jax.make_jaxpr(f, return_shape=True)(1.0)
+    assert [v.aval.shape for v in program.invars] == [(), (2,), ()] and shapes["out"].shape == ()
+    (out,) = jax.jit(jax.core.eval_jaxpr, static_argnums=0)(
+        program.jaxpr, program.consts, 1.0, jnp.array([5.0, 7.0]), 2.0
+    )
+    assert float(out) == 15
+    inner = jax.make_jaxpr(lambda x: jax.grad(lambda x: f(x)["out"])(x))
+    with pytest.raises(AttributeError, match="new_arg"):  # the trace of a derivative is no program
+        inner(1.0)
+    with pytest.raises(AttributeError, match="new_arg"):  # a call of this function would lack the arguments
+        jax.jit(f)(1.0)
+
+
+def test_elements_of_batches():
+    from jax._src.interpreters import batching
+
+    assert batching.make_iota(3).tolist() == [0, 1, 2] and batching.make_iota(0).dtype == "int32"
+    rows = jnp.arange(6.0).reshape(3, 2)
+
+    def f(x):
+        trace = x._trace
+        assert isinstance(x, batching.BatchTracer) and isinstance(trace, batching.BatchTrace)
+        for axis, batch, position in ((0, rows, 0), (1, rows.T, 1), (-1, rows.T, 1)):
+            row = batching.to_elt(trace, None, batch, axis)
+            assert row.shape == (2,) and row.batch_dim == position
+            x = x + row.sum()
+        assert batching.to_elt(trace, None, jax.random.split(jax.random.key(0), 3), 0).shape == ()
+        assert batching.to_elt(trace, None, rows, None) is rows
+        with pytest.raises(ValueError, match="axis is 2, but the array has rank 2"):
+            batching.to_elt(trace, None, rows, 2)
+        return x
+
+    assert jax.vmap(f)(jnp.zeros(3)).tolist() == [3, 15, 27]
+
+
+def test_programs_that_brainstate_optimizes():
+    from jax._src.core import JaxprEqnContext
+    from jax.extend import core
+
+    program = jax.make_jaxpr(lambda x: jnp.sin(x))(1.0)
+    (eqn,) = program.eqns
+    other = core.JaxprEqn(
+        eqn.invars, eqn.outvars, jax.lax.cos_p, {"accuracy": None}, set(), eqn.source_info, JaxprEqnContext()
+    )
+    assert other.primitive is jax.lax.cos_p
+    info = program.debug_info.with_unknown_names()
+    assert (info.func_src_info, info.arg_names, info.result_paths) == (program.debug_info.func_src_info, None, None)
+
+
+def test_shardings_of_jaxns():
+    from jax._src.pjit import auto_axes
+    from jax._src.sharding_impls import UNSPECIFIED, canonicalize_sharding
+    from jax.sharding import AxisType, NamedSharding, PartitionSpec, SingleDeviceSharding
+
+    assert float(jax.jit(jnp.sin, in_shardings=UNSPECIFIED, out_shardings=UNSPECIFIED)(0.0)) == 0
+    mesh = jax.make_mesh((1,), ("x",), axis_types=(AxisType.Explicit,))
+    other = jax.make_mesh((1,), ("y",), axis_types=(AxisType.Explicit,))
+    automatic = jax.make_mesh((1,), ("x",), axis_types=(AxisType.Auto,))
+    place = NamedSharding(mesh, PartitionSpec("x"))
+    x = jax.device_put(jnp.arange(4.0), place)
+    assert canonicalize_sharding(None, "f") is None
+    assert canonicalize_sharding(jax.typeof(jnp.ones(3)).sharding, "f") is None
+    for given in (place, jax.typeof(x).sharding):
+        found = canonicalize_sharding(given, "f")
+        assert found == jax.typeof(x).sharding and found.mesh._any_axis_explicit
+    assert not automatic.abstract_mesh._any_axis_explicit
+    with jax.set_mesh(mesh):
+        assert canonicalize_sharding(PartitionSpec("x"), "f") == jax.typeof(x).sharding
+        assert auto_axes(lambda x: x[::2], out_sharding=found, axes=found.mesh.explicit_axes)(x).tolist() == [0, 2]
+        with pytest.raises(ValueError, match="current mesh is .*'x'"):
+            canonicalize_sharding(NamedSharding(other, PartitionSpec("y")), "f")
+        assert canonicalize_sharding(NamedSharding(other, PartitionSpec("y")), "f", False).mesh.axis_names == ("y",)
+    with pytest.raises(ValueError, match="none is in force"):
+        canonicalize_sharding(PartitionSpec("x"), "f")
+    with pytest.raises(ValueError, match="out_sharding of f: .* 'x', which is Auto"):
+        canonicalize_sharding(NamedSharding(automatic, PartitionSpec("x")), "f")
+    for wrong in (3, SingleDeviceSharding(jax.devices()[0])):
+        with pytest.raises(TypeError, match="out_sharding of f"):
+            canonicalize_sharding(wrong, "f")

@@ -214,7 +214,7 @@ class Tape(Trace):
 
     def add(self, entry: Entry) -> None:
         """Append an entry, with the line of its equation, or of the last one of the program that is recorded."""
-        if self.follows and type(self.parent) is staging.StagingTrace and (eqns := self.parent.eqns):
+        if self.follows and isinstance(self.parent, staging.StagingTrace) and (eqns := self.parent.eqns):
             where = eqns[-1].place
             entry.source_info = where and (where if self.outside is None else where[:2])  # the names are the entry's
         elif self.replays and not current.shared:

@@ -287,6 +287,10 @@ class DebugInfo:
     def func_name(self) -> str:
         return self.func_src_info.partition(" at ")[0]
 
+    def with_unknown_names(self) -> DebugInfo:
+        """Return these names without those of arguments and results, for a program with others."""
+        return DebugInfo(self.traced_for, self._given[0])
+
     def __repr__(self) -> str:
         return f"DebugInfo({self.func_src_info})"
 

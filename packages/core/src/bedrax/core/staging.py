@@ -312,6 +312,21 @@ class StagingTrace(Trace):
         return program
 
 
+class OpenTrace(StagingTrace):
+    """The trace of `make_jaxpr`. Libraries read it while it is current, and add arguments to the program."""
+
+    __slots__ = ()
+
+    def new_arg(self, aval: AbstractValue, source_info: Any = None) -> StagedTracer:
+        """Return a tracer for a further argument of the program; it comes after those that the program has so far.
+
+        Args:
+          aval: the type of the argument.
+          source_info: not needed: an argument belongs to no operation.
+        """
+        return self.input(aval)
+
+
 class ShapeTrace(StagingTrace):
     """Computes types and records nothing."""
 
@@ -357,7 +372,7 @@ def trace_to_jaxpr(
         outs, aux = fun(*tracers)
         if trace.objects is not None:
             trace.objects.refuse_changes()
-        jaxpr = trace.finish([t.variable for t in tracers], outs)
+        jaxpr = trace.finish(trace.invars, outs)
     if config.enable_checks.value and not types_only:
         typecheck.check_jaxpr(jaxpr)
     for observe in observers:
@@ -533,7 +548,9 @@ def make_jaxpr(
             given = tuple([type_or_object(x) for x in leaves])
             info = described(fun, in_tree, sorted(signature.static_positions(len(args))))
             key = (make_jaxpr, in_tree, given, static_key)
-            jaxpr, out_tree = _traced(fun, key, *objects.with_held(flat_fun(call, in_tree), given), info)
+            jaxpr, out_tree = _traced(
+                fun, key, *objects.with_held(flat_fun(call, in_tree), given), info, kind=OpenTrace
+            )
         if not return_shape:
             return jaxpr
         return jaxpr, pytree.tree_unflatten(out_tree, map(avals.struct_of, jaxpr.out_avals))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from bedrax import pytree
 from bedrax.autodiff import tables as ad_tables
 from bedrax.autodiff.forward import jvp_flat_with_aux
 from bedrax.autodiff.forward import jvp_jaxpr as _jvp_jaxpr
@@ -25,7 +26,7 @@ from bedrax.autodiff.tables import Zero, instantiate
 from bedrax.batching.api import Vmappable, vmappable
 from bedrax.batching.tables import batch_rules, elementwise
 from bedrax.batching.tables import to_front as _to_front
-from bedrax.batching.trace import batch_jaxpr, place_all
+from bedrax.batching.trace import BatchTrace, batch_jaxpr, batched, place_all
 from bedrax.core import dtypes, executors, staging
 from bedrax.core.array import Array
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of
@@ -36,6 +37,7 @@ from bedrax.core.typing import ArrayLike
 from bedrax.lax.axes import broadcast_axis, move_axis
 from bedrax.lax.choices import refuse_options
 from bedrax.lax.filling import zeros_of
+from bedrax.lax.primitives.shaping import iota
 
 if TYPE_CHECKING:
     from bedrax.core.tracing import Primitive
@@ -658,6 +660,53 @@ def register_vmappable(
     )
 
 
+def make_iota(axis_size: int) -> Array:
+    """Return the positions along a mapped axis, from 0.
+
+    Examples:
+
+      >>> from jax._src.interpreters import batching
+
+      >>> batching.make_iota(3)
+      Array([0, 1, 2], dtype=int32)
+    """
+    return iota(np.int32, axis_size)
+
+
+def to_elt(trace: BatchTrace, get_idx: Callable[[], Any], x: Any, spec: int | None) -> Any:
+    """Return the element of a batch, as the function that is mapped sees it.
+
+    Args:
+      trace: the trace of the mapped function.
+      get_idx: returns the position of the element. It is not called: an array and an axis determine the elements.
+      x: the batch: an array, or a value of a class of `register_vmappable`.
+      spec: the axis along which it is mapped; None: `x` is the same for all elements.
+
+    Examples:
+
+      >>> from jax._src.interpreters import batching
+
+      >>> table = jnp.array([[1., 2.], [3., 4.]])
+      >>> def plus_first_of_row(x):
+      ...     row = batching.to_elt(x._trace, None, table, 0)
+      ...     return x + row[0]
+      ...
+      >>> jax.vmap(plus_first_of_row)(jnp.array([10., 20.]))
+      Array([11., 23.], dtype=float32)
+    """
+    if spec is None:
+        return x
+    known = vmappable.get(type(x))
+    if known is not None:
+        leaves, tree = pytree.tree_flatten(x)
+        elements = [to_elt(trace, get_idx, leaf, spec) for leaf in leaves]
+        return known.element(pytree.tree_unflatten(tree, elements), [spec] * len(leaves))
+    rank = aval_of(x).ndim
+    if not -rank <= spec < rank:
+        raise ValueError(f"to_elt: the mapped axis is {spec}, but the array has rank {rank}")
+    return batched(trace, x, spec % rank)
+
+
 def unregister_vmappable(data_type: type) -> None:
     """Undo `register_vmappable`.
 
@@ -710,6 +759,7 @@ __all__ = [
     "is_undefined_primal",
     "jvp",
     "jvp_jaxpr",
+    "make_iota",
     "moveaxis",
     "not_mapped",
     "primitive_batchers",
@@ -717,6 +767,7 @@ __all__ = [
     "primitive_transposes",
     "pytype_aval_mappings",
     "register_vmappable",
+    "to_elt",
     "unregister_vmappable",
     "zero_if_mapped",
     "zeros_like_aval",

@@ -171,6 +171,27 @@ class JaxprEqn(metaclass=_ViewOf):
         return ir.Eqn(primitive, invars, outvars, params, frozenset(effs), where)
 
 
+class JaxprEqnContext:
+    """The options under which an equation is bound, as libraries pass them to `JaxprEqn`.
+
+    It is empty: here such options are params of the equation, or belong to its `source_info`.
+
+    Examples:
+
+      >>> from jax._src.core import JaxprEqnContext
+      >>> from jax.extend import core
+
+      >>> (eqn,) = jax.make_jaxpr(jnp.sin)(1.).eqns
+      >>> core.JaxprEqn(eqn.invars, eqn.outvars, lax.neg_p, {}, eqn.effects, eqn.source_info, JaxprEqnContext())
+      a:f32[] = neg b
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "JaxprEqnContext()"
+
+
 def new_jaxpr_eqn(
     invars: Any,
     outvars: Any,

@@ -73,10 +73,7 @@ missing: dict[str, str] = {
     # Private names that libraries use.
     "jax._src.cudnn": "attention is one composition of operations on every platform; the module is absent on purpose: Keras then disables flash attention",
     "jax._src.interpreters.pxla": "results of a library's element dtypes are made as EArray directly; Flax imports this module for a handler that would never be called",
-    **dict.fromkeys(
-        ("jax._src.sharding_impls.UNSPECIFIED", "jax._src.sharding_impls.UnspecifiedValue"),
-        "jit_p has no shardings: equations of reshard_p place the values (Oryx rewrites parameters that do not exist here)",
-    ),
+    "jax._src.sharding_impls.UnspecifiedValue": "a placement that is left open is None: `jax._src.sharding_impls.UNSPECIFIED`",
 }
 
 

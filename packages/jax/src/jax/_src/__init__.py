@@ -30,6 +30,7 @@ __getattr__, __dir__, __all__ = attach(
             "random",
             "scipy",
             "sharding_impls",
+            "source_info_util",
             "state",
             "test_util",
             "traceback_util",

@@ -26,6 +26,7 @@ from . import (
     random as random,
     scipy as scipy,
     sharding_impls as sharding_impls,
+    source_info_util as source_info_util,
     state as state,
     test_util as test_util,
     traceback_util as traceback_util,

@@ -1,4 +1,4 @@
-"""`jax._src.core`: names that Flax and NumPyro use."""
+"""`jax._src.core`: names that Flax, NumPyro and other libraries use."""
 
 from bedrax.core.lazy import attach
 
@@ -7,10 +7,11 @@ __getattr__, __dir__, __all__ = attach(
     {
         # Flax, linen.fp8_ops: ShapedArray
         "bedrax.core.avals": ("AbstractValue", "ShapedArray"),
-        # Quax, Oryx; Dynamiqs: concrete_or_error
+        # Quax, Oryx; Dynamiqs: concrete_or_error; BrainState: JaxprEqnContext
         "bedrax.extend.jaxprs": (
             "CallPrimitive",
             "ClosedJaxpr",
+            "JaxprEqnContext",
             "Trace",
             "TraceTag",
             "concrete_or_error",

@@ -151,6 +151,10 @@ class _BaseMesh:
         return all(t is AxisType.Auto for t in self.axis_types)
 
     @property
+    def _any_axis_explicit(self) -> bool:  # jaxns
+        return AxisType.Explicit in self.axis_types
+
+    @property
     def are_all_axes_explicit(self) -> bool:
         return all(t is AxisType.Explicit for t in self.axis_types)
 

@@ -2,4 +2,4 @@
 
 from bedrax.core.lazy import attach
 
-__getattr__, __dir__, __all__ = attach(__name__, {".": ("ad", "mlir")})
+__getattr__, __dir__, __all__ = attach(__name__, {".": ("ad", "batching", "mlir")})
