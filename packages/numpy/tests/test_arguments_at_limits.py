@@ -118,3 +118,19 @@ def test_ravel_pytree_of_types():
         ((2, 2), np.float32),
         ((1,), np.int32),
     ]
+
+
+def test_functions_that_unravel_like_trees_are_equal():
+    def unravel(*leaves):
+        return ravel_pytree(list(leaves))[1]
+
+    x, n = np.ones((2, 1), np.float32), np.ones(2, np.int32)
+    one, other = unravel(x, n), unravel(2 * x, jnp.zeros_like(n))
+    assert one == other and hash(one) == hash(other) and unravel() == unravel()
+    assert [a.tolist() for a in other(np.arange(4, dtype=np.float32))] == [[[0], [1]], [2, 3]]
+    for different in (unravel(x, x), unravel(x.T, n), unravel(n, x), unravel(x), ravel_pytree((x, n))[1]):
+        assert one != different
+    traces = []
+    f = jit(lambda unravel, v: traces.append(v) or unravel(v), static_argnums=0)
+    f(one, np.zeros(4, np.float32)), f(other, np.zeros(4, np.float32))
+    assert len(traces) == 1

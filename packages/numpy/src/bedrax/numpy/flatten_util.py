@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from bedrax import lax, pytree
-from bedrax.core import dtypes
+from bedrax.core import dims, dtypes
 from bedrax.core.avals import ShapeDtypeStruct, aval_of
+from bedrax.core.typing import ArrayLike
 from bedrax.lax import lattice
+from bedrax.pytree import PyTreeDef
+
+
+@dataclasses.dataclass(frozen=True)
+class Unravel:
+    """The function from a vector to the pytree that `ravel_pytree` was given.
+
+    Those of pytrees with equal structure, shapes and dtypes are equal: libraries keep them in the static data of pytrees.
+    """
+
+    tree: PyTreeDef
+    shapes: tuple[Any, ...]
+    dtypes: tuple[Any, ...]
+    dtype: Any
+
+    def __call__(self, values: ArrayLike) -> Any:
+        edges = np.cumsum([0, *map(dims.size, self.shapes)]).tolist()
+        aval = aval_of(values)
+        if aval.shape != (edges[-1],):
+            raise ValueError(f"unravel takes a vector of {edges[-1]} elements, got an array of shape {aval.shape}")
+        if aval.dtype != self.dtype:
+            raise TypeError(f"unravel takes a vector of dtype {self.dtype}, got {aval.dtype}")
+        out = []
+        for shape, dtype, start, stop in zip(self.shapes, self.dtypes, edges, edges[1:], strict=False):
+            part = lax.reshape(lax.slice_in_dim(values, start, stop), shape)
+            out.append(lax.convert_element_type(part, dtype))
+        return pytree.tree_unflatten(self.tree, out)
 
 
 def ravel_pytree(pytree_: Any = None, /, **given: Any) -> tuple[Any, Callable[..., Any]]:
@@ -40,29 +69,14 @@ def ravel_pytree(pytree_: Any = None, /, **given: Any) -> tuple[Any, Callable[..
     vector: Any
     types = [aval_of(x) for x in leaves]
     sizes = [a.size for a in types]
-    total = sum(sizes)
     if not leaves:
         dtype = dtypes.default_float_dtype()
         vector = lax.full((0,), 0, dtype)
     elif any(isinstance(x, ShapeDtypeStruct) for x in leaves):
         dtype = lattice.result_type(*leaves)
-        vector = ShapeDtypeStruct((total,), dtype)
+        vector = ShapeDtypeStruct((sum(sizes),), dtype)
     else:
         dtype = lattice.result_type(*leaves)
         parts = [lax.reshape(lax.convert_element_type(x, dtype), (n,)) for x, n in zip(leaves, sizes, strict=True)]
         vector = parts[0] if len(parts) == 1 else lax.concatenate(parts, 0)
-    edges = np.cumsum([0, *sizes]).tolist()
-
-    def unravel(values):
-        aval = aval_of(values)
-        if aval.shape != (total,):
-            raise ValueError(f"unravel takes a vector of {total} elements, got an array of shape {aval.shape}")
-        if aval.dtype != dtype:
-            raise TypeError(f"unravel takes a vector of dtype {dtype}, got {aval.dtype}")
-        out = []
-        for a, start, stop in zip(types, edges, edges[1:], strict=False):
-            part = lax.reshape(lax.slice_in_dim(values, start, stop), a.shape)
-            out.append(lax.convert_element_type(part, a.dtype))
-        return pytree.tree_unflatten(tree, out)
-
-    return vector, unravel
+    return vector, Unravel(tree, tuple([a.shape for a in types]), tuple([a.dtype for a in types]), dtype)
