@@ -230,3 +230,12 @@ def test_shardings_of_jaxns():
     for wrong in (3, SingleDeviceSharding(jax.devices()[0])):
         with pytest.raises(TypeError, match="out_sharding of f"):
             canonicalize_sharding(wrong, "f")
+
+
+@pytest.mark.parametrize("static", [(), 0])
+def test_the_function_of_a_jitted_function(static):
+    def f(x):
+        return x
+
+    jitted = jax.jit(f, static_argnums=static)
+    assert jitted._fun is f and jax.jit(jitted)._fun is jitted  # nutpie differentiates it, Qwix reads its code

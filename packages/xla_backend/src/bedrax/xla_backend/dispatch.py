@@ -319,6 +319,7 @@ def make_jitted(jitted: core_jitting.Jitted) -> Callable[..., Any]:
     # Not a reference to `wrapped` itself: the garbage collector does not visit C++ objects.
     attributes["clear_cache"] = _ClearCache(weakref.ref(wrapped), jitted, getattr(miss, "forget_all", None))
     attributes["_jitted"] = jitted
+    attributes["_fun"] = fun  # nutpie, Qwix
     return wrapped
 
 
