@@ -14,6 +14,7 @@ import logging
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -49,6 +50,10 @@ def collected_warnings():
 def run_here(path):
     """Run the blocks of one file in this process. Returns the number of failed doctest examples and logged warnings."""
     logged = collected_warnings()
+    # From Python 3.13 on, TensorFlow's AutoGraph meets this warning in gast, for TensorFlow's own functions.
+    warnings.filterwarnings(
+        "ignore", r"\w+.__init__ got an unexpected keyword argument '___pyct_anno'", DeprecationWarning
+    )
     namespace = {"__name__": "__main__", "__file__": path}
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     for source in blocks(Path(path).read_text(encoding="utf-8")):
