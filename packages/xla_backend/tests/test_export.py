@@ -296,6 +296,16 @@ def test_derivatives():
     assert not round_trip(exported).has_vjp() and exported.has_vjp()
 
 
+def f(x):
+        program.call(x)
+        return x * program.call(lax.stop_gradient(x))
+
+    for run in (f, jit(f)):
+        np.testing.assert_allclose(grad(run)(np.float32(1)), np.sin(np.float32(1)), rtol=1e-6)
+    with pytest.raises(ValueError, match="No VJP is available"):
+        grad(program.call)(np.float32(1))
+
+
 def test_derivative_at_symbolic_shapes():
     def f(x, n):
         return lax.reduce_sum(lax.sin(x) * n.shape[0], axes=(0,)) * 2, n + 1
@@ -553,3 +563,11 @@ def test_many_devices():
         [sys.executable, MANY_DEVICES], env=environment, capture_output=True, text=True, check=False
     )
     assert "done" in result.stdout, result.stderr
+
+
+def test_an_initial_value_is_combined_with_one_element_of_a_symbolic_number():
+    fold = lambda x: lax.reduce(x, F32.type(3), lambda a, b: lax.max(a, b) * F32.type(1), (0,))
+    exported = ex.export(jit(fold))(spec("n - 1, m"))
+    for rows, expected in ((0, 3), (1, 3), (2, 3)):
+        assert np.asarray(exported.call(-np.ones((rows, 2), np.float32))).tolist() == [expected] * 2
+    assert np.asarray(exported.call(np.full((1, 2), 5, np.float32))).tolist() == [5, 5]

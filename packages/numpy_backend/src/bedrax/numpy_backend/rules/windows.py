@@ -57,7 +57,7 @@ def _reduce_window(*args, jaxpr, **params):
     out = [np.broadcast_to(init, out_shape) for init in args[half:]]
     for parts in zip(*(_slices(x, init, windows, out_shape) for x, init in zip(args[:half], args[half:]))):
         out = combine(*out, *parts)
-    return [np.ascontiguousarray(x) for x in out]
+    return [np.asarray(x, order="C") for x in out]
 
 
 def _selected(operand: np.ndarray, keep, windows: Windows, out_shape) -> np.ndarray:

@@ -126,6 +126,8 @@ def _larger_of_pairs(a, b):
 
 _add(p.reduce_p, "sum", lambda x: p.reduce(x, 0.0, _plain, (0, 2)), [arg((2, 3, 3))], lambda x: x.sum((0, 2)))
 _add(p.reduce_p, "init", lambda x, i: p.reduce(x, i, e.mul, (1,)), [arg((2, 3)), arg()], lambda x, i: i * x.prod(1))
+_add(p.reduce_p, "one", lambda x, i: p.reduce(x, i, e.mul, (1,)), [arg((2, 1)), arg()], lambda x, i: i * x[:, 0])
+_add(p.reduce_p, "no_axis", lambda x, i: p.reduce(x, i, e.mul, ()), [arg((2,)), arg()], lambda x, i: i * x)
 _add(
     p.reduce_p,
     "pairs",

@@ -160,6 +160,13 @@ _add(
     [arg((4,)), arg()],
     lambda x, i: i + x[1:] + x[:-1],
 )
+_add(
+    p.reduce_window_p,
+    "scalar",
+    lambda x, i: p.reduce_window(x, i, e.add, (), (), "VALID"),
+    [arg(), arg()],
+    lambda x, i: i + x,
+)
 
 
 def _windows(shape, name):

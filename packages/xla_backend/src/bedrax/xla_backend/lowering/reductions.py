@@ -8,13 +8,15 @@ the block that is first with the extreme of all is searched for its position.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from bedrax import lax
-from bedrax.core import dtypes, positions
+from bedrax.batching.rules.reductions import over_arrays
+from bedrax.core import dims, dtypes, positions
+from bedrax.core.avals import aval_of
 from bedrax.core.ir import run
 from bedrax.core.typing import Shape
 from bedrax.lax.primitives import reductions as p
@@ -193,8 +195,40 @@ def _reduce(ctx, *args, dimensions, jaxpr):
     if len(set(kinds)) > 1 and any(dtype in dtypes.narrow_int_dtypes for dtype in kinds):
         # XLA's CPU compiler does not reduce integers of 2 bits together with operands of another dtype.
         return ctx.lower_fun(lambda *args: _reduce_in_bytes(args, dimensions, jaxpr, kinds), *args)
+    shape = ctx.avals_in[0].shape
+    count = dims.size([shape[d] for d in dimensions])
+    if dims.is_constant_dim(count) and count == 1:
+        return fold_of_one(ctx, *args, dimensions=dimensions, jaxpr=jaxpr)
     region = ctx.jaxpr_region(jaxpr)
-    return ctx.emit("stablehlo.reduce", args, list(ctx.avals_out), regions=[region], dimensions=dimensions)
+    out = ctx.emit("stablehlo.reduce", args, list(ctx.avals_out), regions=[region], dimensions=dimensions)
+    if dims.is_constant_dim(count):
+        return out
+    is_one = ctx.compare(ctx.dim_value(count), ctx.constant(1, np.int32), "EQ")
+    of_one = fold_of_one(ctx, *args, dimensions=dimensions, jaxpr=jaxpr)
+    return [ctx.select(is_one, x, y) for x, y in zip(of_one, out if isinstance(out, list) else [out], strict=True)]
+
+
+def fold_of_one(ctx: Any, *args: Any, dimensions: Sequence[int], jaxpr: Any) -> list[Any]:
+    """The fold of the first element along `dimensions`: the initial value combined with it.
+
+    XLA leaves the initial value of a reduction out if there is a single element to fold.
+    """
+
+    def fold(*args):
+        half = len(args) // 2
+        shape = aval_of(args[0]).shape
+        kept = [d for d in range(len(shape)) if d not in dimensions]
+        limits = [1 if d in dimensions else n for d, n in enumerate(shape)]
+        # The operand may be empty if a size is symbolic. Then the padding is the first element.
+        fill = [(0, int(not dims.is_constant_dim(n) and d in dimensions), 0) for d, n in enumerate(shape)]
+        outer = [shape[d] for d in kept]
+        firsts = [
+            lax.reshape(lax.slice(lax.pad(x, init, fill), [0] * len(shape), limits), outer)
+            for x, init in zip(args[:half], args[half:], strict=True)
+        ]
+        return over_arrays(jaxpr)(*[lax.broadcast_in_dim(init, outer, ()) for init in args[half:]], *firsts)
+
+    return ctx.lower_fun(fold, *args)
 
 
 def _reduce_in_bytes(args, dimensions, jaxpr, kinds):

@@ -19,7 +19,7 @@ from bedrax.lax.primitives import elementwise, reductions
 from bedrax.lax.primitives import windows as p
 from bedrax.lax.primitives.conversions import convert_element_type
 from bedrax.lax.primitives.windows import Windows
-from bedrax.xla_backend.lowering.reductions import accumulator, combiner_region
+from bedrax.xla_backend.lowering.reductions import accumulator, combiner_region, fold_of_one
 from bedrax.xla_backend.tables import lowering_rules, platform_rule
 
 rule: Final = lowering_rules.rule
@@ -96,6 +96,8 @@ def _known(ctx, x, **params):
 @rule(p.reduce_window_p)
 def _any(ctx, *args, jaxpr, **params):
     half = len(args) // 2
+    if not ctx.avals_in[0].shape:
+        return fold_of_one(ctx, *args, dimensions=(), jaxpr=jaxpr)
     return _reduce_window(
         ctx, args[:half], args[half:], list(ctx.avals_out), ctx.jaxpr_region(jaxpr), Windows(**params)
     )
