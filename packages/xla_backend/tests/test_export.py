@@ -296,7 +296,10 @@ def test_derivatives():
     assert not round_trip(exported).has_vjp() and exported.has_vjp()
 
 
-def f(x):
+def test_a_call_without_a_derivative_may_be_unused_in_a_derivative():
+    program = ex.deserialize(ex.export(jit(lax.sin))(ShapeDtypeStruct((), np.float32)).serialize())
+
+    def f(x):
         program.call(x)
         return x * program.call(lax.stop_gradient(x))
 

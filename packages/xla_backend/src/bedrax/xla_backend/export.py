@@ -305,8 +305,6 @@ def _differentiable(exported: Exported) -> Callable:
         return call_exported_p.bind(*args, exported=exported)
 
     def forward(*args):
-        if exported._get_vjp is None:
-            raise ValueError("No VJP is available")
         return call_exported(*args), args
 
     def backward(args, cts):
