@@ -4,10 +4,12 @@ import numpy as np
 
 from bedrax import lax
 from bedrax.core.avals import ShapeDtypeStruct
+from bedrax.lax.primitives.callbacks import pure_callback
 from bedrax.parallel import AbstractMesh, Mesh
 from bedrax.parallel import PartitionSpec as P
 from bedrax.xla_backend import NamedSharding, device_put, jit, local_devices
 from bedrax.xla_backend import export as ex
+from bedrax.xla_backend.placement import with_sharding_constraint
 
 abstract = NamedSharding(AbstractMesh((4,), ("a",)), P("a"))
 f = jit(lambda x: lax.sin(x) * 2)
@@ -34,4 +36,15 @@ one = ex.export(f)(x)
 assert one.nr_devices == 1
 spread = one.call(device_put(x, NamedSharding(concrete, P("a"))))
 np.testing.assert_allclose(spread, 2 * np.sin(x), rtol=1e-5, atol=1e-6)
+
+
+@jit
+def unused(x):
+    with_sharding_constraint(x, NamedSharding(concrete, P("a")))
+    pure_callback(np.sin, x, x)
+    return lax.sin(x) * 2
+
+
+assert ex.export(unused)(x).nr_devices == 1 and len(unused(x).devices()) == 1
+np.testing.assert_allclose(unused(x), 2 * np.sin(x), rtol=1e-5, atol=1e-6)
 print("done")

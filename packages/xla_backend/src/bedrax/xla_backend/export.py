@@ -458,6 +458,7 @@ def export_program(
     """
     from bedrax.xla_backend.lowering import modules  # MLIR is loaded at first use
 
+    jaxpr = placement.live(jaxpr)  # what is not compiled needs no device and no callback
     _refuse_callbacks(jaxpr, name)
     happens = sorted(jaxpr.effects, key=lambda e: str(type(e)))
     ordered = tuple(effects.ordered_effects.filter_in(happens))

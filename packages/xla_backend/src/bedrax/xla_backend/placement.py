@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import avals, dtypes, executors, source, tracing
+from bedrax.core import avals, dead_code, dtypes, executors, source, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray
 from bedrax.core.caches import remembered
@@ -745,9 +745,15 @@ def committed_sharding(x: Any) -> Any:
     return None
 
 
+live: Final = cached(dead_code.dce)
+
+
 @cached
 def claims_inside(program: Jaxpr) -> tuple[Claim, ...]:
-    """The devices of operations and captured arrays of a program: the first claim for each assignment."""
+    """The devices of operations and captured arrays of a program: the first claim for each assignment.
+
+    Unused operations, which are not compiled, have none.
+    """
     found: dict[Any, Any] = {}
 
     def claim(place, text):
@@ -758,7 +764,8 @@ def claims_inside(program: Jaxpr) -> tuple[Claim, ...]:
         s = committed_sharding(c)
         if s is not None:
             claim(s, lambda c=c: f"a captured array of shape {c.shape}")
-    for eqn in speaking(program, device_rules, programs):
+    spoken = speaking(program, device_rules, programs)
+    for eqn in speaking(live(program), device_rules, programs) if spoken else spoken:
         for place in device_rules[eqn.primitive](eqn.params):
             claim(place, lambda eqn=eqn: f"'{eqn.primitive}'{_line(eqn)}")
         for inner in programs_in(eqn):
