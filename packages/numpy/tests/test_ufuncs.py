@@ -133,6 +133,8 @@ def test_weak_types_survive_only_among_themselves():
         for number in (2, 2.0):
             assert getattr(jnp.asarray(number).at[...], update)(np.float32(3)).weak_type
             assert not getattr(jnp.float32(number).at[...], update)(3.0).weak_type
+    row = jnp.stack([jnp.asarray(1.5)] * 4)
+    assert row.at[1:3].set(2.0).weak_type and row.at[-1].set(2.0).weak_type
     assert jnp.linalg.tensorsolve(2.0, 3).weak_type and not jnp.linalg.tensorsolve(np.float32(2), 3.0).weak_type
 
 

@@ -160,3 +160,8 @@ def test_a_complex_value_fills_only_complex_windows():
     far = np.array([[7]], np.int32)
     filled = lax.gather(X.astype(np.complex64), far, GATHER, (1, 4), mode="fill", fill_value=1j)
     assert np.asarray(filled).tolist() == [[1j] * 4]
+
+
+def test_an_updated_array_is_strongly_typed():
+    row = lax.broadcast(1.5, (4,))
+    assert aval_of(row).weak_type and not aval_of(lax.dynamic_update_slice(row, row[:1], (2,))).weak_type

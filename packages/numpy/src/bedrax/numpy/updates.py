@@ -347,4 +347,5 @@ def _set_window(x: Any, plan: Plan, starts: Any, values: Any) -> Any:
         values = lax.reshape(values, sizes)
     if sizes == plan.shape:
         return lax.convert_to(values, x.dtype, aval_of(x).weak_type)
-    return dynamic_update_slice(x, values, at, allow_negative_indices=False)
+    out = dynamic_update_slice(x, values, at, allow_negative_indices=False)
+    return lax.convert_to(out, x.dtype, True) if aval_of(x).weak_type else out

@@ -350,7 +350,7 @@ def _dynamic_update_slice_shape(operand, update, *starts):
     _check_starts("dynamic_update_slice", operand, starts)
     if not all(dims.at_least(bound, size) for bound, size in zip(operand.shape, update.shape, strict=True)):
         raise TypeError(f"dynamic_update_slice: an update of shape {update.shape} does not fit into {operand.shape}")
-    return operand
+    return operand.update(weak_type=False)
 
 
 # gather and scatter
