@@ -8,6 +8,8 @@ import pytest
 
 from bedrax import lax
 from bedrax.core import config, errors
+from bedrax.core.array import Array
+from bedrax.core.avals import aval_of
 from bedrax.core.jitting import Inline, jit
 from bedrax.core.staging import make_jaxpr
 
@@ -138,6 +140,10 @@ def test_disable_jit_runs_python():
         assert seen == [float]
         assert float(lax.cond(True, lambda: 1.0, lambda: 2.0)) == 1
         assert int(lax.while_loop(lambda c: c < 3, lambda c: c + 1, 0)) == 3
+        for start in (0, 3):
+            count, same = lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1]), (start, 2.0))
+            assert isinstance(count, Array) and count == 3 and aval_of(count).weak_type
+            assert isinstance(same, Array) and same == 2
 
 
 # ---- what Python may not do with traced values

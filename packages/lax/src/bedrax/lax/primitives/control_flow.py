@@ -416,7 +416,7 @@ def while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], A
     if not (callable(body_fun) and callable(cond_fun)):
         raise TypeError(f"while_loop: cond_fun and body_fun are functions, got {cond_fun!r} and {body_fun!r}")
     if config.disable_jit.value:
-        val = init_val
+        val = pytree.tree_map(lambda x: lax.asarray(x) if type(x) in (bool, int, float, complex) else x, init_val)
         while _is_known(going := cond_fun(val)):
             if not going:
                 return val
