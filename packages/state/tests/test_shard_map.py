@@ -50,3 +50,21 @@ def test_one_reference_for_all_devices_is_read_only():
     np.testing.assert_array_equal(out, [1, 2, 3, 4])
     with pytest.raises(ValueError, match="not cut into blocks"):
         mapped(lambda x: (ref.set(x[0], 0), x)[1], P("i"), P("i"))(jnp.arange(4.0))
+
+
+def test_branches_that_devices_choose_write_to_references():
+    def body(x):
+        own, common = state.new_ref(x), state.new_ref(jnp.zeros(1))
+
+        def write():
+            own[...] = x * 3
+            common[...] = jnp.ones(1)
+
+        lax.cond(x[0] > 1, write, lambda: None)
+        return state.freeze(own) + 10 * state.freeze(common)
+
+    x = jnp.arange(4.0)
+    np.testing.assert_array_equal(mapped(body, P("i"), P("i"))(x), [0, 1, 16, 19])
+    np.testing.assert_array_equal(jit(mapped(body, P("i"), P("i")))(x), [0, 1, 16, 19])
+    with pytest.raises(ValueError, match="by its type it varies"):
+        mapped(body, P("i"), P())(x)

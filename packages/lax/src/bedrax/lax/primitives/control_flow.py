@@ -745,7 +745,7 @@ def branch(
     values = [*consts.values(), *leaves]
     differs = varying_axes(aval_of(index))
     if differs:  # devices choose differently, and only outside of the branches all devices run the same operations
-        values = [pvary_p.bind(x, axes=differs) for x in values]
+        values = [pvary_p.bind(x, axes=differs) if aval_of(x).is_array else x for x in values]  # a reference stays
         branches = tuple([_retyped(b, _types(values)) for b in branches])
     out = cond_p.bind(index, *values, branches=branches, **params)
     return pytree.tree_unflatten(traced[0][2], out)
