@@ -86,6 +86,12 @@ def test_floor_division_of_floats(a, b):
     np.testing.assert_allclose(float(r), float(er), rtol=1e-6, atol=abs(b) * 1e-6)
 
 
+def test_the_derivative_of_a_rounded_quotient_is_zero_also_of_one_by_zero():
+    for x, y in ((1, 0), (-1, 0), (0, 0), (1, 2)):
+        slopes = grad(jnp.floor_divide, argnums=(0, 1))(np.float32(x), np.float32(y))
+        assert [float(s) for s in slopes] == [0, 0]
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32"])
 def test_integer_powers_wrap_around(dtype):
     x, y = np.meshgrid(np.arange(0, 9).astype(dtype), np.arange(0, 12).astype(dtype))

@@ -201,9 +201,11 @@ def float_divmod(x: np.generic, y: np.generic) -> tuple[Array, ...]:
     wrong = ops.bitwise_and(ops.ne(rem, zero), _negative(rem, y))
     quotient = ops.div(ops.sub(x, rem), y)
     quotient = _select(wrong, ops.sub(quotient, one), quotient)
-    quotient = ops.round(quotient, ops.RoundingMethod.AWAY_FROM_ZERO)
     at_zero = ops.eq(y, ops.scalar_like(y, 0.0))
-    return _select(at_zero, ops.div(x, y), quotient), _select(wrong, ops.add(rem, y), rem)
+    quotient = _select(at_zero, ops.div(x, y), quotient)
+    # The derivative of the rounded quotient is zero, also of the one by zero.
+    quotient = ops.round(quotient, ops.RoundingMethod.AWAY_FROM_ZERO)
+    return quotient, _select(wrong, ops.add(rem, y), rem)
 
 
 @one_program
