@@ -476,3 +476,13 @@ def test_pmap_refuses_no_elements_and_axes_that_are_no_ints():
         pmap(lambda x: x)(np.zeros((0, 3), np.float32))
     with pytest.raises(TypeError, match="in_axes of <lambda> holds ints and None, got 'a'"):
         pmap(lambda x: x, in_axes="a")(np.zeros((1, 3), np.float32))
+
+
+def test_an_array_like_a_varying_one_varies():
+    def slope(x):
+        return grad(lambda w: lax.reduce_sum(lax.square(lax.add(w, x)), (0,)))(lax.full_like(x, 0))
+
+    x = np.arange(4, dtype=np.float32)
+    mapped = shard_map(slope, mesh=AbstractMesh((4,), ("x",)), in_specs=P("x"), out_specs=P("x"))
+    np.testing.assert_array_equal(mapped(x), 2 * x)
+    np.testing.assert_array_equal(jit(mapped)(x), 2 * x)

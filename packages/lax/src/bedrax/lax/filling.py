@@ -9,7 +9,7 @@ import numpy as np
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
-from bedrax.core.tracing import trace_state_clean
+from bedrax.core.tracing import pvary_p, trace_state_clean, varying_axes
 from bedrax.core.typing import ArrayLike, DTypeLike, ShapeLike
 from bedrax.lax.primitives import conversions
 from bedrax.lax.primitives.placement import free, moved, placed
@@ -74,7 +74,8 @@ def full_like(
     """`full` with the shape and dtype of `x` (an array, or any object with a shape and a dtype).
 
     Eagerly, a result with the shape of `x` gets its sharding: that of a committed array, or the attribute ``sharding``
-    of another object. A result with another shape gets it only if it is one device.
+    of another object. A result with another shape gets it only if it is one device. In `shard_map`, the result varies
+    over the axes over which `x` varies.
 
     Args:
       x: an array, or any object with a shape and a dtype.
@@ -93,9 +94,14 @@ def full_like(
         sharding = getattr(x, "sharding", None)
         if sharding is not None and shape is not None and dims.canonical_shape(shape) != tuple(x.shape):
             sharding = sharding if len(sharding.device_set) == 1 else None
-    split = getattr(aval_of(x), "split", None) if sharding is None and shape is None and isinstance(x, Array) else None
+    aval = aval_of(x) if isinstance(x, Array) else x
+    split = getattr(aval, "split", None) if sharding is None and shape is None and isinstance(x, Array) else None
     if split is not None:
-        return moved(full_like(free(x), fill_value, dtype, aval_of(x).shape), split)
+        return moved(full_like(free(x), fill_value, dtype, aval.shape), split)
+    varying = varying_axes(aval)
+    if varying:
+        whole = full_like(ShapedArray(aval.shape, aval.dtype, aval.weak_type), fill_value, dtype, shape, sharding)
+        return pvary_p.bind(whole, axes=varying)
     if shape is None or dtype is None:
         aval = x if hasattr(x, "shape") and hasattr(x, "dtype") else aval_of(x)
         shape = aval.shape if shape is None else shape
