@@ -106,3 +106,15 @@ def test_effects_stay():
     smaller, _ = dead_code.dce_with(jaxpr, [False, False])
     evaluate(smaller, X[0])
     assert seen == [0, 1, 2]
+
+
+def test_a_program_without_unused_operations_stays_the_same_object():
+    """What is known about a program is kept in it, so an equal program would be processed again."""
+    step = lambda c: (
+        lax.add(c[0], 1),
+        lax.while_loop(lambda d: lax.lt(d[0], 3), lambda d: (lax.add(d[0], 1), d[1] * 2), c)[1],
+    )
+    program = make_jaxpr(lambda x: lax.while_loop(lambda c: lax.lt(c[0], 3), step, (0, x))[1])(np.float32(1))
+    smaller = dead_code.dce(program)
+    assert dead_code.dce(smaller) is smaller
+    assert dead_code.dce_for(smaller, (True,))[0] is smaller

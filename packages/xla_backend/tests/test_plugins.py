@@ -39,7 +39,10 @@ def test_a_plugin_that_fails_is_reported_and_not_fatal(plugins):
     assert done.stdout.splitlines()[0] == "['cpu']"
     assert "xla_cuda_plugin.so is missing from the CUDA plugin" in done.stdout
     assert "No module named 'nobody_has_this'" in done.stdout
-    assert "none for 'gpu'" in done.stdout.splitlines()[-1] and "failed to load" in done.stdout.splitlines()[-1]
+    assert (
+        "'gpu' stands for cuda or rocm" in done.stdout.splitlines()[-1]
+        and "failed to load" in done.stdout.splitlines()[-1]
+    )
 
 
 def test_the_cuda_plugin_is_not_imported(plugins):

@@ -7,6 +7,7 @@ uses its argument. A result that a loop carries is needed if a round of a needed
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -35,7 +36,7 @@ def dce_with(
         every operation with an effect stays.
 
     Returns:
-      (smaller program, which arguments it uses).
+      (smaller program, or the same one if nothing is removed; which arguments it uses).
     """
     live: set[Var] = {v for v, u in zip(jaxpr.outvars, used, strict=True) if u and type(v) is not Literal}
     left: list[Eqn] = []
@@ -59,6 +60,14 @@ def dce_with(
             live.update(v for v in eqn.invars if type(v) is not Literal)
     left.reverse()
     used_in = [v in live for v in jaxpr.invars]
+    if (
+        all(used)
+        and (keep_inputs or all(used_in))
+        and live.issuperset(jaxpr.constvars)
+        and len(left) == len(jaxpr.eqns)
+        and all(map(operator.is_, left, jaxpr.eqns))
+    ):
+        return jaxpr, used_in
     constants = [(v, c) for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True) if v in live]
     return (
         Jaxpr(
@@ -80,11 +89,17 @@ def _only_moves(eqn: Eqn, read_later: set) -> bool:
     )
 
 
+def dce_for(jaxpr: Jaxpr, used: tuple[bool, ...], keep_inputs: bool = False) -> tuple[Jaxpr, tuple[bool, ...]]:
+    """Call `dce_with`; cached. Unless `keep_inputs`, unused arguments are dropped, too."""
+    smaller, used_in = _smaller(jaxpr, used, keep_inputs)
+    return (jaxpr if smaller is None else smaller), used_in
+
+
 @cached
-def dce_for(jaxpr: Jaxpr, used: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...]]:
-    """Call `dce_with`, dropping unused arguments, too; cached."""
-    smaller, used_in = dce_with(jaxpr, used, keep_inputs=False)
-    return smaller, tuple(used_in)
+def _smaller(jaxpr: Jaxpr, used: tuple[bool, ...], keep_inputs: bool) -> tuple[Jaxpr | None, tuple[bool, ...]]:
+    """None stands for the same program, which would refer to itself."""
+    smaller, used_in = dce_with(jaxpr, used, keep_inputs)
+    return (None if smaller is jaxpr else smaller), tuple(used_in)
 
 
 def dce(jaxpr: Jaxpr) -> Jaxpr:
@@ -98,7 +113,8 @@ def _shrink_programs(eqn: Eqn, used: Sequence[bool]) -> tuple[list[bool], Eqn]:
     carried = dict(pair for use in uses for pair in use.carries)  # operand -> result
     wanted = list(used)
     while True:
-        found = [dce_for(use.program, tuple(r is None or wanted[r] for r in use.results)) for use in uses]
+        flags = [tuple([r is None or wanted[r] for r in use.results]) for use in uses]
+        found = [dce_for(use.program, f) for use, f in zip(uses, flags, strict=True)]
         read = {
             o
             for use, (_, used_in) in zip(uses, found, strict=True)
@@ -113,11 +129,15 @@ def _shrink_programs(eqn: Eqn, used: Sequence[bool]) -> tuple[list[bool], Eqn]:
     given = {o for use in uses for o in use.operands}
     needed = [wanted[carried[o]] if o in carried else o in read or o not in given for o in range(len(eqn.invars))]
     smaller = []
-    for use, (program, used_in) in zip(uses, found, strict=True):
-        stays = tuple(o is None or needed[o] for o in use.operands)
+    for use, (program, used_in), f in zip(uses, found, flags, strict=True):
+        stays = tuple([o is None or needed[o] for o in use.operands])
         if stays != used_in:
-            program = program.replace(invars=kept(use.program.invars, stays))
+            program, _ = dce_for(use.program, f, True)
+            if not all(stays):
+                program = program.replace(invars=kept(program.invars, stays))
         smaller.append(program)
+    if all(needed) and all(wanted) and all(use.program is program for use, program in zip(uses, smaller, strict=True)):
+        return needed, eqn
     operands, results = wires(uses, len(eqn.invars), len(eqn.outvars))
     params = with_programs[eqn.primitive](eqn.params, smaller, kept(operands, needed), kept(results, wanted))
     invars = kept(eqn.invars, needed)

@@ -19,14 +19,14 @@ import weakref
 from collections.abc import Callable, Collection, Sequence
 from marshal import dumps
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
 from bedrax.core import array, avals, config, errors, executors, offers
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of, interned
 from bedrax.core.codes import coded
-from bedrax.core.public import has_interface
+from bedrax.core.public import has_interface, public
 from bedrax.core.tables import effect_rules, eval_rules, named_axes, pure_shapes, shape_rules, varying_rules
 from bedrax.core.typing import ArrayLike, F
 
@@ -380,11 +380,13 @@ class Tracer(array.Array):
     __slots__ = ("_trace",)
     _trace: Trace
     aval: AbstractValue
+    _defined_in: ClassVar[str]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Libraries find the functions for a value by the package of its class (Autoray). Without this, they would look for
-        functions of `bedrax`. The module that is named here has the classes, for pickle."""
+        functions of `bedrax`. The module that is named here has the classes, too."""
         super().__init_subclass__(**kwargs)
+        cls._defined_in = cls.__module__
         if cls.__module__.startswith("bedrax.") and has_interface():
             cls.__module__ = "jax._src.core"
 
@@ -447,6 +449,12 @@ class Tracer(array.Array):
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self
 
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        """Name the class by the module that defines it. cloudpickle would write a copy of a class into the bytes if the
+        module of its `__module__` is not loaded."""
+        _, _, *state = super().__reduce_ex__(protocol)
+        return _blank, (self._defined_in, type(self).__qualname__), *state
+
     def __repr__(self) -> str:
         return f"Traced<{self.aval.short()}>with<{type(self._trace).__name__}>"
 
@@ -455,10 +463,17 @@ class Tracer(array.Array):
             return format(str(self), spec)
         except ValueError:
             raise errors.JAXTypeError(
-                f"the format {spec!r} is for a number, got a traced array of type {errors.shaped(self)}; print it with"
-                " jax.debug.print, which applies formats when the program runs"
-                f"{errors.origin_of(self)}"
+                public(
+                    f"the format {spec!r} is for a number, got a traced array of type {errors.shaped(self)}; print it with"
+                    " jax.debug.print, which applies formats when the program runs"
+                )
+                + errors.origin_of(self)
             ) from None
+
+
+def _blank(module: str, name: str) -> Tracer:
+    """A tracer of a class, without attributes: pickle sets them."""
+    return object.__new__(operator.attrgetter(name)(importlib.import_module(module)))
 
 
 def _conversion(name: str) -> str:

@@ -205,7 +205,7 @@ def _read_node(data: list) -> Any:
         )
     try:
         aux = found.read(base64.b64decode(data[2]))
-        build = found.build or pytree._registry[found.cls].unflatten
+        build = found.build or pytree._registry[found.cls].from_iter
         return build(aux, tuple(children))
     except Exception as error:
         raise ValueError(

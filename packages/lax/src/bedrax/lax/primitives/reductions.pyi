@@ -120,8 +120,8 @@ def reduce(
 
     Args:
       operands: a tree of arrays of one shape.
-      init_values: a tree of scalars like it: neutral elements of `computation`. A GPU may combine another value with
-        the elements more than once.
+      init_values: a tree of scalars like it: neutral elements of `computation`. Another value is combined with the
+        elements once, also where there is one element. A GPU may combine it more than once.
       computation: associative function of two trees of scalars like `init_values` that returns one.
       dimensions: the axes to fold; absent from the result.
       out_sharding: optional placement, for sums.
