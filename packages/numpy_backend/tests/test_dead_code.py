@@ -109,7 +109,7 @@ def test_effects_stay():
 
 
 def test_a_program_without_unused_operations_stays_the_same_object():
-    """What is known about a program is kept in it, so an equal program would be processed again."""
+    """A program keeps the results of its analyses. An equal program would be processed again."""
     step = lambda c: (
         lax.add(c[0], 1),
         lax.while_loop(lambda d: lax.lt(d[0], 3), lambda d: (lax.add(d[0], 1), d[1] * 2), c)[1],

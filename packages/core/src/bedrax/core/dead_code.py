@@ -107,6 +107,9 @@ def dce(jaxpr: Jaxpr) -> Jaxpr:
     return dce_with(jaxpr, [True] * len(jaxpr.outvars))[0]
 
 
+live: Final = cached(dce)
+
+
 def _shrink_programs(eqn: Eqn, used: Sequence[bool]) -> tuple[list[bool], Eqn]:
     """Apply the rule that follows from the declared programs."""
     uses = programs[eqn.primitive](eqn.params)

@@ -18,7 +18,7 @@ from bedrax.autodiff import vjp
 from bedrax.autodiff.custom_rules import custom_vjp
 from bedrax.autodiff.tables import jvp_rules, transpose_rules
 from bedrax.batching.tables import batch_rules
-from bedrax.core import dims, dtypes, effects, passes, source
+from bedrax.core import dead_code, dims, dtypes, effects, passes, source
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.ir import Jaxpr, jaxpr_as_fun
 from bedrax.core.jitting import jit
@@ -458,7 +458,7 @@ def export_program(
     """
     from bedrax.xla_backend.lowering import modules  # MLIR is loaded at first use
 
-    jaxpr = placement.live(jaxpr)  # what is not compiled needs no device and no callback
+    jaxpr = dead_code.live(jaxpr)  # what is not compiled needs no device and no callback
     _refuse_callbacks(jaxpr, name)
     happens = sorted(jaxpr.effects, key=lambda e: str(type(e)))
     ordered = tuple(effects.ordered_effects.filter_in(happens))

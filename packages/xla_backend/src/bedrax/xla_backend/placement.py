@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -745,9 +745,6 @@ def committed_sharding(x: Any) -> Any:
     return None
 
 
-live: Final = cached(dead_code.dce)
-
-
 @cached
 def claims_inside(program: Jaxpr) -> tuple[Claim, ...]:
     """The devices of operations and captured arrays of a program: the first claim for each assignment.
@@ -764,8 +761,10 @@ def claims_inside(program: Jaxpr) -> tuple[Claim, ...]:
         s = committed_sharding(c)
         if s is not None:
             claim(s, lambda c=c: f"a captured array of shape {c.shape}")
-    spoken = speaking(program, device_rules, programs)
-    for eqn in speaking(live(program), device_rules, programs) if spoken else spoken:
+    placing = speaking(program, device_rules, programs)
+    if placing:
+        placing = speaking(dead_code.live(program), device_rules, programs)
+    for eqn in placing:
         for place in device_rules[eqn.primitive](eqn.params):
             claim(place, lambda eqn=eqn: f"'{eqn.primitive}'{_line(eqn)}")
         for inner in programs_in(eqn):

@@ -16,7 +16,6 @@ import numpy as np
 from bedrax.core import caches, config, dead_code, dims, effects, offers, source
 from bedrax.core.context import trace_context
 from bedrax.core.exact import exact_items
-from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, Literal
 from bedrax.core.staging import trace_to_jaxpr
 from bedrax.core.tracing import current
@@ -162,9 +161,6 @@ def _symbol_name(name: str) -> str:
     return "".join(c if c.isalnum() or c in "_.-$" else "_" for c in name)
 
 
-_live = cached(dead_code.dce)
-
-
 def inline(
     block: Block,
     jaxpr: Jaxpr,
@@ -197,7 +193,7 @@ def inline(
             ]
         env.update(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, operands, strict=True))
-    jaxpr = _live(jaxpr)
+    jaxpr = dead_code.live(jaxpr)
     program = block.program
     if program.symbolic:
         _remember_shapes(program, jaxpr.invars, operands)
