@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import pickle
 
 import jax
 import jax.numpy as jnp
@@ -293,3 +294,13 @@ def test_the_class_of_a_traced_value_is_of_the_package_jax():
         assert kind.__module__.partition(".")[0] == "jax"
         found = getattr(importlib.import_module(kind.__module__), kind.__name__)
         assert found is kind or issubclass(kind, (found, TypedValue))  # a class of `typed` has the name of its base
+
+
+def test_a_traced_value_is_pickled_with_its_own_class():
+    """A class of `typed` has the name of its base, which must not take its place."""
+    kinds = {kind for kind in jax.core.Tracer.__subclasses__() if kind.__module__ == "jax._src.core"}
+    (node,) = [kind for kind in kinds if kind.__name__ == "Node"]
+    (value,) = [kind for kind in node.__subclasses__() if issubclass(kind, TypedValue)]
+    assert type(pickle.loads(pickle.dumps(object.__new__(node)))) is node
+    with pytest.raises(pickle.PicklingError):
+        pickle.dumps(object.__new__(value))

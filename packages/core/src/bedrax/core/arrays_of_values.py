@@ -31,7 +31,7 @@ def spread(types: Sequence[AbstractValue], facts: Sequence[Any]) -> list[Any]:
 
 
 def gathered(types: Sequence[AbstractValue], facts: Sequence[Any]) -> list[Any]:
-    """The facts of values from those of the arrays: of a value of a library's type, it is a list."""
+    """Return the fact of each value. For a value of a library's type it is the list of the facts of its arrays."""
     rest = iter(facts)
     return [[next(rest) for _ in aval.lo_ty()] if aval.represented else next(rest) for aval in types]
 

@@ -97,7 +97,7 @@ def dce_for(jaxpr: Jaxpr, used: tuple[bool, ...], keep_inputs: bool = False) -> 
 
 @cached
 def _smaller(jaxpr: Jaxpr, used: tuple[bool, ...], keep_inputs: bool) -> tuple[Jaxpr | None, tuple[bool, ...]]:
-    """None stands for the same program, which would refer to itself."""
+    """Call `dce_with`. None stands for the same program: a program that keeps itself is freed late."""
     smaller, used_in = dce_with(jaxpr, used, keep_inputs)
     return (None if smaller is jaxpr else smaller), tuple(used_in)
 

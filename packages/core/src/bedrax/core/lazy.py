@@ -12,7 +12,7 @@ from typing import Any
 # Name with its module, or module -> text of the DeprecationWarning when it is looked up, or imported.
 deprecated: dict[str, str] = {}
 
-# Name with its module -> what to use in its place: the message of a name that was removed has it.
+# Name with its module -> its replacement, which the error of the removed name states.
 replaced: dict[str, str] = {}
 
 Names = Mapping[str, "tuple[str, ...] | str"]

@@ -322,7 +322,7 @@ class OpenTrace(StagingTrace):
 
         Args:
           aval: the type of the argument.
-          source_info: not needed: an argument belongs to no operation.
+          source_info: ignored, because an argument belongs to no operation.
         """
         return self.input(aval)
 

@@ -383,8 +383,8 @@ class Tracer(array.Array):
     _defined_in: ClassVar[str]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Libraries find the functions for a value by the package of its class (Autoray). Without this, they would look for
-        functions of `bedrax`. The module that is named here has the classes, too."""
+        """Set the module of a class to one of `jax`, which has the class, too. Autoray finds the functions for a value by
+        the package of its class; it would look for functions of `bedrax`."""
         super().__init_subclass__(**kwargs)
         cls._defined_in = cls.__module__
         if cls.__module__.startswith("bedrax.") and has_interface():
@@ -449,10 +449,13 @@ class Tracer(array.Array):
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+    def __reduce_ex__(self, protocol: Any) -> Any:
         """Name the class by the module that defines it. cloudpickle would write a copy of a class into the bytes if the
         module of its `__module__` is not loaded."""
-        _, _, *state = super().__reduce_ex__(protocol)
+        reduced = super().__reduce_ex__(protocol)
+        if self._defined_in == type(self).__module__:
+            return reduced
+        _, _, *state = reduced
         return _blank, (self._defined_in, type(self).__qualname__), *state
 
     def __repr__(self) -> str:
@@ -472,7 +475,7 @@ class Tracer(array.Array):
 
 
 def _blank(module: str, name: str) -> Tracer:
-    """A tracer of a class, without attributes: pickle sets them."""
+    """Return a tracer of a class, without attributes. pickle sets the attributes."""
     return object.__new__(operator.attrgetter(name)(importlib.import_module(module)))
 
 
